@@ -1,0 +1,134 @@
+"""What an engine is: how nodes are found, and how attempts are started and stopped on them.
+
+The server is the only caller. An engine never decides; it carries orders out and reports facts. Every report
+names job, attempt and node generation, so that late ones can be refused. One conformance suite runs on all
+engines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from runtime.model.nouns import Node, Placement
+from runtime.model.states import ExitReason, StopCause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptKey:
+    job_id: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchOrder:
+    """Everything a node needs to start one attempt. Sending it twice starts it once."""
+
+    key: AttemptKey
+    placements: tuple[Placement, ...]
+    spec_json: str
+    """The submitted `JobSpec` as JSON."""
+    attempt_token: str
+    """Bearer token for the metrics gateway, valid for this attempt alone."""
+    tracking_url: str
+    """The metrics gateway."""
+    resume_step: int | None
+    """Newest complete checkpoint; None: start from nothing."""
+    device_kinds: tuple[str, ...]
+    """Kinds of the devices in rank order (`cpu`, `H100`, ...)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopAttempt:
+    key: AttemptKey
+    cause: StopCause
+    reason: str
+    grace_s: float
+    """From notice to kill. 0: kill at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    key: AttemptKey
+    generation: int
+    pid: int
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpointed:
+    key: AttemptKey
+    generation: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exited:
+    """The attempt's whole process tree is gone and its devices are empty."""
+
+    key: AttemptKey
+    generation: int
+    exit_code: int | None
+    """Negative: killed by that signal. None: unknown (the supervisor was lost)."""
+    was_killed: bool
+    """We had to kill it: the grace ran out, or leftovers remained."""
+    ended_at_s: float
+    log_tail: str
+    """Up to the last 64 KiB of its output."""
+    checkpoint_step: int | None
+    supervisor_lost: bool = False
+    oom_killed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotLaunched:
+    """The command never ran, and nothing of it is left."""
+
+    key: AttemptKey
+    generation: int
+    exit_reason: ExitReason
+    """BAD_PYTHON, BAD_COMMAND, DISK_FULL, LAUNCHER_UNAVAILABLE, ..."""
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsRead:
+    """Metrics found in a job's output by a declared source (`JobSpec.metric_sources`)."""
+
+    key: AttemptKey
+    points: tuple[tuple[str, float, int, float], ...]
+    """(name, value, step, seconds since the epoch)"""
+
+
+NodeReport = Started | Checkpointed | Exited | NotLaunched | MetricsRead
+
+
+class Engine(Protocol):
+    async def open(self, report: Callable[[NodeReport], None]) -> Sequence[Node]:
+        """Find the nodes and begin to report. Generations are assigned by the caller afterwards."""
+        ...
+
+    async def adopt(self, running: Sequence[LaunchOrder], generation: int) -> None:
+        """Take over attempts that an earlier server ordered.
+
+        Each is answered by reports: still running (`Started`), ended meanwhile (`Exited`), or never launched,
+        in which case it is launched now. Attempts on disk that are not named here are killed.
+        """
+        ...
+
+    async def start(self, order: LaunchOrder, generation: int) -> None: ...
+
+    async def stop(self, order: StopAttempt, generation: int) -> None: ...
+
+    async def read_log(self, key: AttemptKey, offset: int, limit: int) -> tuple[bytes, int]:
+        """Bytes of the attempt's output from `offset`, and its present size. Empty when there is none."""
+        ...
+
+    async def free_bytes(self) -> int:
+        """Free space where attempts write."""
+        ...
+
+    async def close(self) -> None:
+        """Stop reporting. Running attempts go on."""
+        ...

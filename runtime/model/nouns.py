@@ -1,0 +1,113 @@
+"""The nouns of the runtime: nodes, devices, jobs, attempts. Frozen; replaced, never changed. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from .states import JobState, StopCause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    index: int
+    kind: str
+    """`cpu` for a CPU slot, else the accelerator model (`H100`)."""
+    uuid: str
+    memory_mb: int | None = None
+    is_fake: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    node_id: str
+    generation: int
+    """Grows with every (re)registration; reports carry it, older ones change nothing."""
+    boot_id: str
+    hostname: str
+    cpus: int
+    memory_mb: int
+    devices: tuple[Device, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """The part of an attempt on one node. Ranks first_rank .. first_rank + len(devices) - 1 sit here."""
+
+    node_id: str
+    devices: tuple[int, ...]
+    """Device indexes, ascending."""
+    first_rank: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What a job needs; jobs of one shape are interchangeable for the question whether they fit."""
+
+    n_devices: int
+    accelerator: str | None = None
+    """Device kind wanted; None takes any."""
+    devices_per_node: int | None = None
+    """Whole groups of this size on each node (`GPU_8xH100`); None: anywhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopOrder:
+    cause: StopCause
+    reason: str
+    beneficiary: str | None
+    """The job it is preempted for; None for other causes."""
+    ordered_at_s: float
+    grace_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One execution that holds devices now. Ended attempts live in the history."""
+
+    number: int
+    placements: tuple[Placement, ...]
+    ordered_at_s: float
+    started_at_s: float | None = None
+    stop: StopOrder | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A live job as the scheduler sees it. The full spec lives in the store."""
+
+    job_id: str
+    order: int
+    """Submission sequence; ties are broken by it."""
+    project: str
+    experiment: str
+    session_id: str | None
+    priority_class: str
+    priority: int
+    """Higher wins."""
+    is_preemptible: bool
+    shape: Shape
+    submitted_at_s: float
+    grace_s: float
+    max_retries: int
+    timeout_s: float | None = None
+    queue_timeout_s: float | None = None
+    state: JobState = JobState.QUEUED
+    not_before_s: float = 0.0
+    """Earliest next start (backoff after a retry)."""
+    n_attempts: int = 0
+    n_retries: int = 0
+    n_preemptions: int = 0
+    n_stalled: int = 0
+    """Attempts in a row that ended by requeue without a newer checkpoint."""
+    checkpoint_step: int | None = None
+    """Newest complete checkpoint; None: none yet."""
+    attempt_start_checkpoint: int | None = None
+    """`checkpoint_step` when the current attempt was ordered."""
+    queued_since_s: float = 0.0
+    attempt: Attempt | None = None
+    """Set exactly while the job holds devices."""
+
+    def but(self, **changes: Any) -> Self:
+        """The same job with some fields replaced."""
+        return replace(self, **changes)

@@ -1,0 +1,55 @@
+"""The server's configuration: one frozen object, made in one place, read everywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runtime.scheduling.policy import Policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConfig:
+    home: Path
+    """Everything lives below it: database, tokens, attempts, logs."""
+    host: str = "127.0.0.1"
+    port: int = 7070
+    devices: str = "auto"
+    """`auto`, `cpu:4`, `fake:8xH100`."""
+    database_url: str | None = None
+    """None: SQLite at `home/runtime.db`."""
+    mlflow_url: str | None = None
+    """The tracking server to mirror to; None: records stay here."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Host header values besides loopback names."""
+    low_disk_bytes: int = 200 * 1024 * 1024
+    """Below this no attempt is started."""
+    policy: Policy = field(default_factory=Policy)
+
+    @property
+    def store_url(self) -> str:
+        return self.database_url or f"sqlite:///{self.home / 'runtime.db'}"
+
+    @property
+    def token_path(self) -> Path:
+        """The owner's token, mode 0600."""
+        return self.home / "token"
+
+    @property
+    def secret_path(self) -> Path:
+        """The key that attempt tokens are derived from, mode 0600."""
+        return self.home / "secret"
+
+    @property
+    def attempts_dir(self) -> Path:
+        return self.home / "attempts"
+
+    @property
+    def spool_dir(self) -> Path:
+        """Artifacts that MLflow has not taken yet."""
+        return self.home / "spool"
+
+    @property
+    def address_path(self) -> Path:
+        """JSON `{"url", "pid", "started_at", "mlflow_url"}` while the server is up."""
+        return self.home / "server.json"

@@ -1,0 +1,153 @@
+"""All tables of the runtime, in SQLAlchemy Core. The same on SQLite and PostgreSQL; changed only by migrations."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+metadata = sa.MetaData(
+    naming_convention={
+        "ix": "ix_%(column_0_label)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+BigId = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+events = sa.Table(
+    "events",
+    metadata,
+    sa.Column("seq", BigId, primary_key=True, autoincrement=False),
+    sa.Column("type", sa.String(64), nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("at_s", sa.Double, nullable=False),
+    sa.Column("actor", sa.String(200), nullable=False),
+    sa.Column("on_behalf_of", sa.String(200)),
+    sa.Column("project", sa.String(100)),
+    sa.Column("job_id", sa.String(64), index=True),
+    sa.Column("payload", sa.JSON, nullable=False),
+)
+
+snapshots = sa.Table(
+    "snapshots",
+    metadata,
+    sa.Column("seq", BigId, primary_key=True, autoincrement=False),
+    sa.Column("at_s", sa.Double, nullable=False),
+    sa.Column("payload", sa.JSON, nullable=False),
+)
+
+jobs = sa.Table(
+    "jobs",
+    metadata,
+    sa.Column("job_id", sa.String(64), primary_key=True),
+    sa.Column("number", BigId, nullable=False, unique=True),
+    sa.Column("project", sa.String(100), nullable=False, index=True),
+    sa.Column("experiment", sa.String(100), nullable=False),
+    sa.Column("session_id", sa.String(100), index=True),
+    sa.Column("priority_class", sa.String(100), nullable=False),
+    sa.Column("priority", sa.Integer, nullable=False),
+    sa.Column("is_preemptible", sa.Boolean, nullable=False),
+    sa.Column("state", sa.String(20), nullable=False, index=True),
+    sa.Column("state_reason", sa.Text),
+    sa.Column("exit_reason", sa.String(40)),
+    sa.Column("submitted_at", sa.Double, nullable=False),
+    sa.Column("started_at", sa.Double),
+    sa.Column("ended_at", sa.Double),
+    sa.Column("n_preemptions", sa.Integer, nullable=False, default=0),
+    sa.Column("n_retries", sa.Integer, nullable=False, default=0),
+    sa.Column("checkpoint_step", sa.BigInteger),
+    sa.Column("run_id", sa.String(64), nullable=False, index=True),
+    sa.Column("idempotency_token", sa.String(128)),
+    sa.Column("spec", sa.JSON, nullable=False),
+    sa.UniqueConstraint("project", "idempotency_token"),
+)
+
+attempts = sa.Table(
+    "attempts",
+    metadata,
+    sa.Column("job_id", sa.String(64), primary_key=True),
+    sa.Column("attempt", sa.Integer, primary_key=True),
+    sa.Column("placements", sa.JSON, nullable=False),
+    sa.Column("ordered_at", sa.Double, nullable=False, index=True),
+    sa.Column("started_at", sa.Double),
+    sa.Column("stop_ordered_at", sa.Double),
+    sa.Column("stop_cause", sa.String(20)),
+    sa.Column("beneficiary", sa.String(64)),
+    sa.Column("ended_at", sa.Double),
+    sa.Column("outcome", sa.String(20)),
+    sa.Column("exit_reason", sa.String(40)),
+    sa.Column("exit_code", sa.Integer),
+    sa.Column("evidence", sa.Text),
+    sa.Column("checkpoint_step", sa.BigInteger),
+)
+
+runs = sa.Table(
+    "runs",
+    metadata,
+    sa.Column("run_id", sa.String(64), primary_key=True),
+    sa.Column("job_id", sa.String(64), index=True),
+    sa.Column("attempt", sa.Integer),
+    sa.Column("parent_run_id", sa.String(64), index=True),
+    sa.Column("experiment_name", sa.String(250), nullable=False),
+    sa.Column("run_name", sa.String(250), nullable=False),
+    sa.Column("status", sa.String(20), nullable=False),
+    sa.Column("reported_status", sa.String(20)),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("ended_at", sa.Double),
+    sa.Column("idempotency_token", sa.String(200), unique=True),
+    sa.Column("mlflow_run_id", sa.String(64), index=True),
+    sa.Column("mlflow_experiment_id", sa.String(64)),
+)
+"""MLflow runs as the gateway keeps them. A job's own run has `job_id` and no `attempt`; further runs that a script
+makes have both. `status` is the server's word; `reported_status` is what the job's process said of itself."""
+
+run_params = sa.Table(
+    "run_params",
+    metadata,
+    sa.Column("run_id", sa.String(64), primary_key=True),
+    sa.Column("key", sa.String(250), primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+)
+
+run_tags = sa.Table(
+    "run_tags",
+    metadata,
+    sa.Column("run_id", sa.String(64), primary_key=True),
+    sa.Column("key", sa.String(250), primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+)
+
+metrics = sa.Table(
+    "metrics",
+    metadata,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("run_id", sa.String(64), nullable=False),
+    sa.Column("key", sa.String(250), nullable=False),
+    sa.Column("value", sa.Double),
+    sa.Column("text", sa.String(10)),
+    sa.Column("step", sa.BigInteger, nullable=False),
+    sa.Column("at_s", sa.Double, nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Index("ix_metrics_run_key", "run_id", "key", "step"),
+)
+"""`value` is NULL for NaN and infinities; `text` then holds `NaN`, `Infinity` or `-Infinity`."""
+
+outbox = sa.Table(
+    "outbox",
+    metadata,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("run_id", sa.String(64), nullable=False, index=True),
+    sa.Column("kind", sa.String(20), nullable=False),
+    sa.Column("payload", sa.JSON, nullable=False),
+    sa.Column("n_tries", sa.Integer, nullable=False, default=0),
+    sa.Column("error", sa.Text),
+)
+"""What MLflow has not been told yet, in order. Rows go when MLflow has confirmed them."""
+
+facts = sa.Table(
+    "facts",
+    metadata,
+    sa.Column("key", sa.String(100), primary_key=True),
+    sa.Column("value", sa.JSON, nullable=False),
+)
+"""Small things the installation must remember (the secret for attempt tokens is in a file, not here)."""

@@ -1,0 +1,177 @@
+"""What a job is asked to be: the submission format.
+
+Field names follow Databricks AI Runtime's workload files where they fit, so that those load with at most
+warnings. Where a name of theirs is known to hurt, ours differs: `queue_timeout_minutes` and `timeout_minutes`
+are two fields, and `max_retries` is 0 by default.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from .wire import JsonObject, Wire
+
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.\-]*$"
+Minutes = Annotated[float, Field(gt=0, le=60 * 24 * 366, allow_inf_nan=False)]
+
+
+class ArgsStyle(StrEnum):
+    """How `parameters` (and the seed) reach an unchanged script."""
+
+    NONE = "none"
+    """Only by placeholders `{lr}` in the command and by the file at HYPERPARAMETERS_PATH."""
+    ARGPARSE = "argparse"
+    """`--lr 0.001 --use-bias` appended (true flags bare, false ones left out, `_` kept)."""
+    HYDRA = "hydra"
+    """`lr=0.001 optim.name=adam` appended (nested maps become dotted)."""
+    ENV = "env"
+    """`LR=0.001` in the environment (upper case, nested maps joined by `__`)."""
+    YAML = "yaml"
+    """`--config PATH` appended, where PATH is the YAML file at HYPERPARAMETERS_PATH."""
+
+
+class Compute(Wire):
+    """What the job runs on. A gang starts whole or not at all."""
+
+    num_accelerators: int = Field(default=1, ge=1, le=65536)
+    """Devices in all. A device is an accelerator, or one CPU slot on a machine without."""
+    accelerator_type: str | None = Field(default=None, max_length=100)
+    """Model name such as `H100`, or the form `GPU_8xH100`; None takes any device."""
+
+
+class Environment(Wire):
+    """Whose Python, and where."""
+
+    python: str | None = None
+    """Absolute path of a Python interpreter; its folder goes first on PATH. None: the server's default PATH."""
+
+
+class CodeSource(Wire):
+    """The code a job runs from."""
+
+    root_path: str
+    """Absolute folder; the job's working directory."""
+
+
+class StdoutPattern(Wire):
+    """Metrics from printed lines, by a regular expression with named groups."""
+
+    kind: Literal["stdout_pattern"] = "stdout_pattern"
+    pattern: str
+    """Either groups `name` and `value`, or one group per metric (`loss (?P<loss>\\S+)`); `step` is optional."""
+
+
+class JsonLines(Wire):
+    """Metrics from JSON objects, one a line: numeric fields are metrics, `step` (or `epoch`) is the step."""
+
+    kind: Literal["json_lines"] = "json_lines"
+    path: str | None = None
+    """File relative to the working directory; None reads standard output (lines that are not JSON are skipped)."""
+
+
+class TensorBoardFiles(Wire):
+    """Metrics from TensorBoard event files (scalars)."""
+
+    kind: Literal["tensorboard"] = "tensorboard"
+    path: str
+    """Folder relative to the working directory (searched below it); may hold `{job_id}`."""
+
+
+MetricSource = Annotated[StdoutPattern | JsonLines | TensorBoardFiles, Field(discriminator="kind")]
+
+
+class SuccessCriteria(Wire):
+    """What must be true at exit 0 for the job to have succeeded."""
+
+    required_metrics: tuple[str, ...] = ()
+    """Each must have been logged at least once, and its last value must be finite."""
+
+
+class SessionFence(Wire):
+    """Which research session submits, and its fencing number: the server refuses an older one."""
+
+    session_id: str = Field(pattern=NAME_PATTERN, max_length=100)
+    fence: int = Field(ge=1)
+
+
+class JobSpec(Wire):
+    """One job as submitted."""
+
+    experiment_name: str = Field(pattern=NAME_PATTERN, max_length=100)
+    command: str | tuple[str, ...]
+    """Shell text, or an argument vector. `{lr}` and `{seed}` are filled in from `parameters` and `seed`."""
+    compute: Compute = Compute()
+    environment: Environment = Environment()
+    code_source: CodeSource | None = None
+    """None: an empty scratch folder is the working directory."""
+    parameters: JsonObject = Field(default_factory=dict)
+    """Written to the file named by HYPERPARAMETERS_PATH, and passed as `args_style` says."""
+    seed: int | None = Field(default=None, ge=0, lt=2**32)
+    args_style: ArgsStyle = ArgsStyle.NONE
+    env_variables: dict[str, str] = Field(default_factory=dict)
+
+    priority_class: str = "normal"
+    preemptible: bool | None = None
+    """None: as the priority class says."""
+    project: str = Field(default="default", pattern=NAME_PATTERN, max_length=100)
+    max_retries: int = Field(default=0, ge=0, le=1000)
+    """New attempts after the job's own failure. Preemption and node loss never cost one."""
+    queue_timeout_minutes: Minutes | None = None
+    timeout_minutes: Minutes | None = None
+    """Run time of one attempt."""
+    grace_seconds: float = Field(default=30.0, ge=0, le=3600)
+    """Between the preempt notice and the kill."""
+
+    metric_sources: tuple[MetricSource, ...] = ()
+    """For scripts that do not log with MLflow."""
+    success: SuccessCriteria = SuccessCriteria()
+
+    mlflow_run_name: str | None = Field(default=None, max_length=250)
+    mlflow_parent_run_id: str | None = None
+    """A run id of ours (`RunView.run_id`)."""
+    tags: dict[str, str] = Field(default_factory=dict)
+
+    session: SessionFence | None = None
+    idempotency_token: str | None = Field(default=None, min_length=1, max_length=128)
+    """The same token in the same project returns the existing job instead of a second one."""
+
+    @field_validator("command")
+    @classmethod
+    def _command_not_empty(cls, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        if not value or (isinstance(value, str) and not value.strip()):
+            raise ValueError("the command is empty")
+        return value
+
+    @field_validator("priority_class")
+    @classmethod
+    def _aliases(cls, value: str) -> str:
+        name = value.lower()
+        return "exploratory" if name == "best_effort" else name
+
+    @model_validator(mode="after")
+    def _reserved_names(self) -> JobSpec:
+        taken = sorted(n for n in self.env_variables if n.startswith(("NIGHTLAB_", "MLFLOW_TRACKING_")))
+        if taken:
+            raise ValueError(
+                f"env_variables: {', '.join(taken)}: these names are set by nightlab; choose others"
+            )
+        return self
+
+
+__all__ = [
+    "NAME_PATTERN",
+    "ArgsStyle",
+    "CodeSource",
+    "Compute",
+    "Environment",
+    "JobSpec",
+    "JsonLines",
+    "MetricSource",
+    "SessionFence",
+    "StdoutPattern",
+    "SuccessCriteria",
+    "TensorBoardFiles",
+]

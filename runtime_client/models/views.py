@@ -1,0 +1,216 @@
+"""What the server shows: jobs, attempts, nodes, runs, metrics, events, explanations.
+
+Times are seconds since the epoch by the server's clock (`*_at`); None means it has not happened.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from .spec import JobSpec
+from .wire import ErrorBody, JsonObject, Wire
+
+
+class PlacementView(Wire):
+    """The part of an attempt that sits on one node."""
+
+    node_id: str
+    devices: tuple[int, ...]
+    """Device indexes on that node."""
+    first_rank: int
+    """Rank of the first device; the others follow in order."""
+
+
+class AttemptView(Wire):
+    """One execution of a job."""
+
+    attempt: int
+    placements: tuple[PlacementView, ...]
+    ordered_at: float
+    started_at: float | None = None
+    """When the user's command was started."""
+    stop_ordered_at: float | None = None
+    stop_cause: str | None = None
+    """`preempt`, `cancel`, `timeout`, ... ; None: nobody asked it to stop."""
+    beneficiary: str | None = None
+    """For whom it was preempted: a job id."""
+    ended_at: float | None = None
+    outcome: str | None = None
+    """succeeded, failed, preempted, node_lost, timed_out, cancelled, launch_failed."""
+    exit_reason: str | None = None
+    exit_code: int | None = None
+    """None: unknown or not ended; negative: killed by that signal."""
+    evidence: str | None = None
+    """The line that tells why."""
+    checkpoint_step: int | None = None
+    """Newest complete checkpoint seen in this attempt."""
+
+
+class JobView(Wire):
+    """One job: its spec, where it stands, and every attempt."""
+
+    job_id: str
+    state: str
+    """queued, starting, running, stopping, succeeded, failed, cancelled."""
+    state_reason: str | None = None
+    """In words: why it waits, why it failed."""
+    spec: JobSpec
+    priority: int
+    preemptible: bool
+    submitted_at: float
+    started_at: float | None = None
+    """First attempt's start."""
+    ended_at: float | None = None
+    n_preemptions: int = 0
+    n_retries: int = 0
+    checkpoint_step: int | None = None
+    attempts: tuple[AttemptView, ...] = ()
+    run_id: str
+    """Our MLflow run id, valid at once; `mlflow_url` appears when the tracking server has the run."""
+    mlflow_run_id: str | None = None
+    mlflow_url: str | None = None
+    exit_reason: str | None = None
+
+    @property
+    def is_ended(self) -> bool:
+        return self.state in ENDED_STATES
+
+
+ENDED_STATES = frozenset({"succeeded", "failed", "cancelled"})
+LIVE_STATES = ("queued", "starting", "running", "stopping")
+
+
+class SubmitResult(Wire):
+    """One job's answer in a batch: exactly one of `job` and `error`."""
+
+    job: JobView | None = None
+    error: ErrorBody | None = None
+    is_existing: bool = False
+    """The idempotency token was known; `job` is the earlier one."""
+
+
+class DeviceView(Wire):
+    index: int
+    kind: str
+    """`cpu`, or an accelerator model such as `H100`."""
+    uuid: str
+    memory_mb: int | None = None
+    is_fake: bool = False
+    job_id: str | None = None
+    """Who holds it; None: free."""
+    attempt: int | None = None
+
+
+class NodeView(Wire):
+    node_id: str
+    generation: int
+    state: str
+    devices: tuple[DeviceView, ...]
+    hostname: str
+    cpus: int
+    memory_mb: int
+
+
+class Explanation(Wire):
+    """Why a job is where it is, by the functions that decide."""
+
+    job_id: str
+    state: str
+    summary: str
+    """One sentence."""
+    queue_position: int | None = None
+    """1 is next; None when not queued."""
+    details: tuple[str, ...] = ()
+    """Node by node, or event by event."""
+    beneficiary: str | None = None
+
+
+class LogChunk(Wire):
+    job_id: str
+    attempt: int
+    text: str
+    next_offset: int
+    """Pass it back as `offset` to go on; in bytes."""
+    is_complete: bool
+    """The attempt has ended and this chunk reaches the end."""
+
+
+class MetricPoint(Wire):
+    key: str
+    value: float | None
+    """None: not a number or infinite (JSON has neither); `text` tells which."""
+    text: str | None = None
+    step: int
+    at: float
+    attempt: int
+
+
+class RunView(Wire):
+    """An MLflow run as the gateway keeps it."""
+
+    run_id: str
+    """Ours, valid at once."""
+    mlflow_run_id: str | None = None
+    mlflow_url: str | None = None
+    experiment_name: str
+    run_name: str
+    parent_run_id: str | None = None
+    status: str
+    params: dict[str, str] = Field(default_factory=dict)
+    tags: dict[str, str] = Field(default_factory=dict)
+    latest: dict[str, float | None] = Field(default_factory=dict)
+    """Last value of each metric."""
+
+
+class NewRun(Wire):
+    """Asks for an MLflow run that no job carries (a session, a hypothesis)."""
+
+    experiment_name: str
+    run_name: str
+    parent_run_id: str | None = None
+    tags: dict[str, str] = Field(default_factory=dict)
+    idempotency_token: str
+
+
+class RunUpdate(Wire):
+    """What to record on such a run; all parts optional."""
+
+    params: dict[str, str] = Field(default_factory=dict)
+    tags: dict[str, str] = Field(default_factory=dict)
+    metrics: dict[str, float] = Field(default_factory=dict)
+    step: int = 0
+    status: str | None = None
+    """FINISHED, FAILED or KILLED ends it."""
+
+
+class EventView(Wire):
+    """A fact. Journalled ones carry `seq` and can be replayed; passing ones (`metrics_logged`) have none."""
+
+    seq: int | None
+    type: str
+    """snake_case past tense: `job_submitted`, `attempt_ended`, `metrics_logged`, ..."""
+    version: int = 1
+    at: float
+    actor: str
+    on_behalf_of: str | None = None
+    project: str | None = None
+    job_id: str | None = None
+    data: JsonObject = Field(default_factory=dict)
+
+
+class ServerInfo(Wire):
+    version: str
+    started_at: float
+    n_devices: int
+    n_devices_free: int
+    n_queued: int
+    n_running: int
+    last_seq: int
+    mlflow_url: str | None
+    mlflow_state: str
+    """`up`, `starting`, `unreachable: ...`, `off`."""
+    priority_classes: dict[str, int]
+    n_outbox: int
+    """Records not yet mirrored to MLflow."""
+    notices: tuple[str, ...] = ()
+    """What an operator should know now: low disk, tracking server away."""

@@ -1,0 +1,87 @@
+"""What a client of the runtime can do. `RuntimeClient` does it over HTTP, `FakeRuntime` in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from .models import (
+    EventView,
+    Explanation,
+    JobSpec,
+    JobView,
+    LogChunk,
+    MetricPoint,
+    NewRun,
+    NodeView,
+    RunUpdate,
+    RunView,
+    ServerInfo,
+    SubmitResult,
+)
+
+
+class Runtime(Protocol):
+    """All methods raise `RuntimeClientError` and its children, and nothing else."""
+
+    def info(self) -> ServerInfo: ...
+
+    def submit(self, spec: JobSpec) -> JobView:
+        """Durable when it returns. A known idempotency token returns the earlier job."""
+        ...
+
+    def submit_many(self, specs: Sequence[JobSpec]) -> list[SubmitResult]:
+        """One answer per spec, in order; one refused job does not refuse the others."""
+        ...
+
+    def job(self, job_id: str) -> JobView: ...
+
+    def jobs(
+        self,
+        *,
+        states: Sequence[str] | None = None,
+        session_id: str | None = None,
+        project: str | None = None,
+        limit: int = 100,
+        before: str | None = None,
+    ) -> list[JobView]:
+        """Newest first; `before` is a job id to page on from."""
+        ...
+
+    def cancel(self, job_id: str, *, reason: str = "") -> JobView:
+        """Ask it to end. A queued job ends at once; a running one is given its grace. Ended: Conflict."""
+        ...
+
+    def explain(self, job_id: str) -> Explanation: ...
+
+    def logs(
+        self, job_id: str, *, attempt: int | None = None, offset: int = 0, limit: int = 1 << 20
+    ) -> LogChunk:
+        """Output of an attempt (None: the latest) from a byte offset; a negative offset counts from the end."""
+        ...
+
+    def metrics(self, job_id: str, *, keys: Sequence[str] | None = None) -> list[MetricPoint]:
+        """In the order in which they arrived."""
+        ...
+
+    def nodes(self) -> list[NodeView]: ...
+
+    def create_run(self, run: NewRun) -> RunView:
+        """The same idempotency token returns the same run."""
+        ...
+
+    def run(self, run_id: str) -> RunView: ...
+
+    def update_run(self, run_id: str, update: RunUpdate) -> RunView: ...
+
+    def log_artifact(self, run_id: str, path: str, content: bytes) -> None:
+        """Store a small file with the run; it reaches MLflow when MLflow is there."""
+        ...
+
+    def events(self, *, since: int, wait_s: float | None = None) -> Iterator[EventView]:
+        """Journalled events after `since`, then live ones, also passing ones without `seq`.
+
+        Reconnects by itself. Ends after `wait_s` seconds without an event; None: never.
+        Yields an event of type `resync` when `since` is older than the journal keeps.
+        """
+        ...
