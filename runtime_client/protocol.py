@@ -54,9 +54,7 @@ class Runtime(Protocol):
 
     def explain(self, job_id: str) -> Explanation: ...
 
-    def logs(
-        self, job_id: str, *, attempt: int | None = None, offset: int = 0, limit: int = 1 << 20
-    ) -> LogChunk:
+    def logs(self, job_id: str, *, attempt: int | None = None, offset: int = 0, limit: int = 1 << 20) -> LogChunk:
         """Output of an attempt (None: the latest) from a byte offset; a negative offset counts from the end."""
         ...
 

@@ -155,9 +155,7 @@ class JobSpec(Wire):
     def _reserved_names(self) -> JobSpec:
         taken = sorted(n for n in self.env_variables if n.startswith(("NIGHTLAB_", "MLFLOW_TRACKING_")))
         if taken:
-            raise ValueError(
-                f"env_variables: {', '.join(taken)}: these names are set by nightlab; choose others"
-            )
+            raise ValueError(f"env_variables: {', '.join(taken)}: these names are set by nightlab; choose others")
         return self
 
 
