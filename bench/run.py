@@ -1,0 +1,47 @@
+"""Measure figures: `python bench/run.py [--quick] [ID...]` prints one JSON line each.
+
+Without ids all are measured. `--quick` takes under 50 s an id. Exit 0 when every figure asked for was measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.figure import Measure, Unavailable
+from bench.figures import agent, cli, ingest, start
+
+MEASURES: dict[str, Measure] = {
+    "start.cold_ratio": start.cold_ratio,
+    "start.throughput": start.throughput,
+    "start.submits": start.submits,
+    "start.submits_batch": start.submits_batch,
+    "ingest.log_ms": ingest.log_ms,
+    "agent.step_ms": agent.step_ms,
+    "cli.help_ms": cli.help_ms,
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("ids", nargs="*", metavar="ID", help=", ".join(MEASURES))
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions, under 50 s an id")
+    args = parser.parse_args(argv)
+    unknown = [i for i in args.ids if i not in MEASURES]
+    if unknown:
+        parser.error(f"unknown figure {', '.join(unknown)}; there are: {', '.join(MEASURES)}")
+    all_measured = True
+    for figure_id in args.ids or MEASURES:
+        try:
+            print(MEASURES[figure_id](args.quick).line(), flush=True)
+        except Unavailable as why:
+            print(f"{figure_id}: not measured: {why}", file=sys.stderr, flush=True)
+            all_measured = False
+    return 0 if all_measured else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
