@@ -1,0 +1,218 @@
+"""`RuntimeClient`: the runtime over HTTP. One method per call of the API; all the rest is in `transport`."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar
+from urllib.parse import quote
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
+
+from .errors import ServerFault, TimedOut
+from .home import read_address
+from .models import (
+    EventView,
+    Explanation,
+    JobSpec,
+    JobView,
+    LogChunk,
+    MetricPoint,
+    NewRun,
+    NodeView,
+    RunUpdate,
+    RunView,
+    ServerInfo,
+    SubmitResult,
+)
+from .stream import read_events
+from .transport import Query, QueryValue, Transport
+
+if TYPE_CHECKING:
+    import httpx
+
+T = TypeVar("T")
+
+BATCH_SIZE = 1000
+"""Most jobs that one request carries; `submit_many` splits longer lists."""
+
+_JOBS: TypeAdapter[list[JobView]] = TypeAdapter(list[JobView])
+_RESULTS: TypeAdapter[list[SubmitResult]] = TypeAdapter(list[SubmitResult])
+_POINTS: TypeAdapter[list[MetricPoint]] = TypeAdapter(list[MetricPoint])
+_NODES: TypeAdapter[list[NodeView]] = TypeAdapter(list[NodeView])
+
+
+class RuntimeClient:
+    """Implements `runtime_client.protocol.Runtime`. May be shared between threads; make it after a fork."""
+
+    def __init__(
+        self,
+        base_url: str,
+        token: str,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        timeout_s: float = 30.0,
+        n_tries: int = 4,
+    ) -> None:
+        self._transport = Transport(base_url, token, transport=transport, timeout_s=timeout_s, n_tries=n_tries)
+
+    @classmethod
+    def from_home(cls, home: Path | None = None, *, timeout_s: float = 30.0) -> Self:
+        """The server that runs for this home folder (None: `NIGHTLAB_HOME` or `~/.nightlab`).
+
+        Raises:
+            Unreachable: none does.
+            Forbidden: its token can not be read.
+        """
+        address = read_address(home)
+        return cls(address.url, address.token, timeout_s=timeout_s)
+
+    @property
+    def base_url(self) -> str:
+        return self._transport.base_url
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def info(self) -> ServerInfo:
+        return _one(ServerInfo, self._transport.call("GET", "/v1/info"))
+
+    def submit(self, spec: JobSpec) -> JobView:
+        """Durable when it returns. A spec without idempotency token gets one, so that it can be sent again."""
+        body = _with_token(spec).model_dump_json().encode()
+        return _one(JobView, self._transport.call("POST", "/v1/jobs", body=body, is_repeatable=True))
+
+    def submit_many(self, specs: Sequence[JobSpec]) -> list[SubmitResult]:
+        results: list[SubmitResult] = []
+        for first in range(0, len(specs), BATCH_SIZE):
+            part = [_with_token(spec).model_dump(mode="json") for spec in specs[first : first + BATCH_SIZE]]
+            answer = self._transport.call("POST", "/v1/jobs/batch", body=to_json({"jobs": part}), is_repeatable=True)
+            results.extend(_many(_RESULTS, answer))
+        return results
+
+    def job(self, job_id: str) -> JobView:
+        return _one(JobView, self._transport.call("GET", f"/v1/jobs/{_segment(job_id)}"))
+
+    def jobs(
+        self,
+        *,
+        states: Sequence[str] | None = None,
+        session_id: str | None = None,
+        project: str | None = None,
+        limit: int = 100,
+        before: str | None = None,
+    ) -> list[JobView]:
+        query: dict[str, QueryValue | Sequence[QueryValue]] = {"limit": limit}
+        if states is not None:
+            query["state"] = list(states)
+        for name, value in (("session_id", session_id), ("project", project), ("before", before)):
+            if value is not None:
+                query[name] = value
+        return _many(_JOBS, self._transport.call("GET", "/v1/jobs", query=query))
+
+    def cancel(self, job_id: str, *, reason: str = "") -> JobView:
+        answer = self._transport.call("POST", f"/v1/jobs/{_segment(job_id)}/cancel", body=to_json({"reason": reason}))
+        return _one(JobView, answer)
+
+    def explain(self, job_id: str) -> Explanation:
+        return _one(Explanation, self._transport.call("GET", f"/v1/jobs/{_segment(job_id)}/explain"))
+
+    def logs(self, job_id: str, *, attempt: int | None = None, offset: int = 0, limit: int = 1 << 20) -> LogChunk:
+        query: dict[str, QueryValue] = {"offset": offset, "limit": limit}
+        if attempt is not None:
+            query["attempt"] = attempt
+        return _one(LogChunk, self._transport.call("GET", f"/v1/jobs/{_segment(job_id)}/logs", query=query))
+
+    def metrics(self, job_id: str, *, keys: Sequence[str] | None = None) -> list[MetricPoint]:
+        query: Query = {} if keys is None else {"key": list(keys)}
+        return _many(_POINTS, self._transport.call("GET", f"/v1/jobs/{_segment(job_id)}/metrics", query=query))
+
+    def nodes(self) -> list[NodeView]:
+        return _many(_NODES, self._transport.call("GET", "/v1/nodes"))
+
+    def create_run(self, run: NewRun) -> RunView:
+        body = run.model_dump_json().encode()
+        return _one(RunView, self._transport.call("POST", "/v1/runs", body=body, is_repeatable=True))
+
+    def run(self, run_id: str) -> RunView:
+        return _one(RunView, self._transport.call("GET", f"/v1/runs/{_segment(run_id)}"))
+
+    def update_run(self, run_id: str, update: RunUpdate) -> RunView:
+        body = update.model_dump_json().encode()
+        return _one(RunView, self._transport.call("PATCH", f"/v1/runs/{_segment(run_id)}", body=body))
+
+    def log_artifact(self, run_id: str, path: str, content: bytes) -> None:
+        target = f"/v1/runs/{_segment(run_id)}/artifacts/{quote(path, safe='/')}"
+        self._transport.call("PUT", target, body=content, content_type="application/octet-stream", is_repeatable=True)
+
+    def events(self, *, since: int, wait_s: float | None = None) -> Iterator[EventView]:
+        """See `runtime_client.protocol.Runtime.events`. The first connection may fail; later ones are made again."""
+        return read_events(self._transport, since=since, wait_s=wait_s)
+
+    def await_end(self, job_id: str, *, timeout_s: float) -> JobView:
+        """Wait until a job has ended.
+
+        Raises:
+            TimedOut: it has not, after `timeout_s`.
+        """
+        deadline = time.monotonic() + timeout_s
+        while True:
+            since = self.info().last_seq
+            found = self.job(job_id)
+            if found.is_ended:
+                return found
+            remaining_s = deadline - time.monotonic()
+            if remaining_s <= 0:
+                raise TimedOut(f"job {job_id} is {found.state} after {timeout_s:g} s", code="not_ended", retryable=True)
+            self._await_word_of(job_id, since, min(remaining_s, 10.0))
+
+    def _await_word_of(self, job_id: str, since: int, wait_s: float) -> None:
+        """Return when the job may have ended, at the latest after `wait_s`."""
+        until = time.monotonic() + wait_s
+        for event in self.events(since=since, wait_s=wait_s):
+            is_ending = event.type in ("attempt_ended", "job_ended") and event.job_id == job_id
+            if is_ending or event.type == "resync" or time.monotonic() >= until:
+                return
+
+
+def _with_token(spec: JobSpec) -> JobSpec:
+    if spec.idempotency_token is not None:
+        return spec
+    return spec.model_copy(update={"idempotency_token": uuid.uuid4().hex})
+
+
+def _segment(value: str) -> str:
+    return quote(value, safe="")
+
+
+def _one(model: type[T], data: object) -> T:
+    return _checked(TypeAdapter(model), data)
+
+
+def _many(adapter: TypeAdapter[list[T]], data: object) -> list[T]:
+    return _checked(adapter, data)
+
+
+def _checked(adapter: TypeAdapter[T], data: object) -> T:
+    try:
+        return adapter.validate_python(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ServerFault(
+            f"the server's answer is not understood at {where or 'its root'}: {first['msg']}; "
+            "client and server are probably of different versions",
+            code="not_understood",
+        ) from error
