@@ -152,14 +152,14 @@ class Transport:
             raise translate(error, self.base_url) from error
 
 
-def _params(query: Query | None) -> list[tuple[str, str]] | None:
+def _params(query: Query | None) -> httpx.QueryParams | None:
     if query is None:
         return None
-    pairs: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str | int | float | bool | None]] = []
     for name, value in query.items():
         values = [value] if isinstance(value, str | int | float) else value
         pairs.extend((name, str(item)) for item in values)
-    return pairs
+    return httpx.QueryParams(pairs)
 
 
 def _data_of(status: int, content: bytes, base_url: str) -> Any:
