@@ -25,6 +25,15 @@ class ServerConfig:
     low_disk_bytes: int = 200 * 1024 * 1024
     """Below this no attempt is started."""
     policy: Policy = field(default_factory=Policy)
+    max_body_bytes: int = 16 * 1024 * 1024
+    """Largest request body; artifacts have `max_artifact_bytes`."""
+    max_artifact_bytes: int = 256 * 1024 * 1024
+    snapshot_every: int = 2000
+    """Events between two snapshots of the state."""
+    journal_keep_s: float = 30 * 86400.0
+    """Older events go when a snapshot covers them; who asks for them gets `resync`."""
+    keep_alive_s: float = 15.0
+    """Between two signs of life on an event stream without events."""
 
     @property
     def store_url(self) -> str:
@@ -53,3 +62,8 @@ class ServerConfig:
     def address_path(self) -> Path:
         """JSON `{"url", "pid", "started_at", "mlflow_url"}` while the server is up."""
         return self.home / "server.json"
+
+    @property
+    def lock_path(self) -> Path:
+        """Locked while a server runs for this home; holds its process id."""
+        return self.home / "server.lock"
