@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from runtime.model.states import AttemptOutcome, ExitReason, JobState, StopCause
+
+from .columns import Json, Name, Placements, Prose, Whole, Word
+
 metadata = sa.MetaData(
     naming_convention={
         "ix": "ix_%(column_0_label)s",
@@ -18,14 +22,14 @@ events = sa.Table(
     "events",
     metadata,
     sa.Column("seq", BigId, primary_key=True, autoincrement=False),
-    sa.Column("type", sa.String(64), nullable=False),
+    sa.Column("type", Name(64), nullable=False),
     sa.Column("version", sa.Integer, nullable=False),
     sa.Column("at_s", sa.Double, nullable=False),
-    sa.Column("actor", sa.String(200), nullable=False),
-    sa.Column("on_behalf_of", sa.String(200)),
-    sa.Column("project", sa.String(100)),
-    sa.Column("job_id", sa.String(64), index=True),
-    sa.Column("payload", sa.JSON, nullable=False),
+    sa.Column("actor", Name(200), nullable=False),
+    sa.Column("on_behalf_of", Name(200)),
+    sa.Column("project", Name(100)),
+    sa.Column("job_id", Name(64), index=True),
+    sa.Column("payload", Json, nullable=False),
 )
 
 snapshots = sa.Table(
@@ -33,70 +37,70 @@ snapshots = sa.Table(
     metadata,
     sa.Column("seq", BigId, primary_key=True, autoincrement=False),
     sa.Column("at_s", sa.Double, nullable=False),
-    sa.Column("payload", sa.JSON, nullable=False),
+    sa.Column("payload", Json, nullable=False),
 )
 
 jobs = sa.Table(
     "jobs",
     metadata,
-    sa.Column("job_id", sa.String(64), primary_key=True),
+    sa.Column("job_id", Name(64), primary_key=True),
     sa.Column("number", BigId, nullable=False, unique=True),
-    sa.Column("project", sa.String(100), nullable=False, index=True),
-    sa.Column("experiment", sa.String(100), nullable=False),
-    sa.Column("session_id", sa.String(100), index=True),
-    sa.Column("priority_class", sa.String(100), nullable=False),
+    sa.Column("project", Name(100), nullable=False, index=True),
+    sa.Column("experiment", Name(100), nullable=False),
+    sa.Column("session_id", Name(100), index=True),
+    sa.Column("priority_class", Name(100), nullable=False),
     sa.Column("priority", sa.Integer, nullable=False),
     sa.Column("is_preemptible", sa.Boolean, nullable=False),
-    sa.Column("state", sa.String(20), nullable=False, index=True),
-    sa.Column("state_reason", sa.Text),
-    sa.Column("exit_reason", sa.String(40)),
+    sa.Column("state", Word(JobState, 20), nullable=False, index=True),
+    sa.Column("state_reason", Prose),
+    sa.Column("exit_reason", Word(ExitReason, 40)),
     sa.Column("submitted_at", sa.Double, nullable=False),
     sa.Column("started_at", sa.Double),
     sa.Column("ended_at", sa.Double),
     sa.Column("n_preemptions", sa.Integer, nullable=False, default=0),
     sa.Column("n_retries", sa.Integer, nullable=False, default=0),
-    sa.Column("checkpoint_step", sa.BigInteger),
-    sa.Column("run_id", sa.String(64), nullable=False, index=True),
-    sa.Column("idempotency_token", sa.String(128)),
-    sa.Column("spec", sa.JSON, nullable=False),
+    sa.Column("checkpoint_step", Whole),
+    sa.Column("run_id", Name(64), nullable=False, index=True),
+    sa.Column("idempotency_token", Name(128)),
+    sa.Column("spec", Json, nullable=False),
     sa.UniqueConstraint("project", "idempotency_token"),
 )
 
 attempts = sa.Table(
     "attempts",
     metadata,
-    sa.Column("job_id", sa.String(64), primary_key=True),
+    sa.Column("job_id", Name(64), primary_key=True),
     sa.Column("attempt", sa.Integer, primary_key=True),
-    sa.Column("placements", sa.JSON, nullable=False),
+    sa.Column("placements", Placements, nullable=False),
     sa.Column("ordered_at", sa.Double, nullable=False, index=True),
     sa.Column("started_at", sa.Double),
     sa.Column("stop_ordered_at", sa.Double),
-    sa.Column("stop_cause", sa.String(20)),
-    sa.Column("beneficiary", sa.String(64)),
+    sa.Column("stop_cause", Word(StopCause, 20)),
+    sa.Column("beneficiary", Name(64)),
     sa.Column("ended_at", sa.Double),
-    sa.Column("outcome", sa.String(20)),
-    sa.Column("exit_reason", sa.String(40)),
+    sa.Column("outcome", Word(AttemptOutcome, 20)),
+    sa.Column("exit_reason", Word(ExitReason, 40)),
     sa.Column("exit_code", sa.Integer),
-    sa.Column("evidence", sa.Text),
-    sa.Column("checkpoint_step", sa.BigInteger),
+    sa.Column("evidence", Prose),
+    sa.Column("checkpoint_step", Whole),
 )
 
 runs = sa.Table(
     "runs",
     metadata,
-    sa.Column("run_id", sa.String(64), primary_key=True),
-    sa.Column("job_id", sa.String(64), index=True),
+    sa.Column("run_id", Name(64), primary_key=True),
+    sa.Column("job_id", Name(64), index=True),
     sa.Column("attempt", sa.Integer),
-    sa.Column("parent_run_id", sa.String(64), index=True),
-    sa.Column("experiment_name", sa.String(250), nullable=False),
-    sa.Column("run_name", sa.String(250), nullable=False),
-    sa.Column("status", sa.String(20), nullable=False),
-    sa.Column("reported_status", sa.String(20)),
+    sa.Column("parent_run_id", Name(64), index=True),
+    sa.Column("experiment_name", Name(250), nullable=False),
+    sa.Column("run_name", Name(250), nullable=False),
+    sa.Column("status", Name(20), nullable=False),
+    sa.Column("reported_status", Name(20)),
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Column("ended_at", sa.Double),
-    sa.Column("idempotency_token", sa.String(200), unique=True),
-    sa.Column("mlflow_run_id", sa.String(64), index=True),
-    sa.Column("mlflow_experiment_id", sa.String(64)),
+    sa.Column("idempotency_token", Name(200), unique=True),
+    sa.Column("mlflow_run_id", Name(64), index=True),
+    sa.Column("mlflow_experiment_id", Name(64)),
 )
 """MLflow runs as the gateway keeps them. A job's own run has `job_id` and no `attempt`; further runs that a script
 makes have both. `status` is the server's word; `reported_status` is what the job's process said of itself."""
@@ -104,28 +108,28 @@ makes have both. `status` is the server's word; `reported_status` is what the jo
 run_params = sa.Table(
     "run_params",
     metadata,
-    sa.Column("run_id", sa.String(64), primary_key=True),
-    sa.Column("key", sa.String(250), primary_key=True),
-    sa.Column("value", sa.Text, nullable=False),
+    sa.Column("run_id", Name(64), primary_key=True),
+    sa.Column("key", Name(250), primary_key=True),
+    sa.Column("value", Prose, nullable=False),
 )
 
 run_tags = sa.Table(
     "run_tags",
     metadata,
-    sa.Column("run_id", sa.String(64), primary_key=True),
-    sa.Column("key", sa.String(250), primary_key=True),
-    sa.Column("value", sa.Text, nullable=False),
+    sa.Column("run_id", Name(64), primary_key=True),
+    sa.Column("key", Name(250), primary_key=True),
+    sa.Column("value", Prose, nullable=False),
 )
 
 metrics = sa.Table(
     "metrics",
     metadata,
     sa.Column("id", BigId, primary_key=True, autoincrement=True),
-    sa.Column("run_id", sa.String(64), nullable=False),
-    sa.Column("key", sa.String(250), nullable=False),
+    sa.Column("run_id", Name(64), nullable=False),
+    sa.Column("key", Name(250), nullable=False),
     sa.Column("value", sa.Double),
-    sa.Column("text", sa.String(10)),
-    sa.Column("step", sa.BigInteger, nullable=False),
+    sa.Column("text", Name(10)),
+    sa.Column("step", Whole, nullable=False),
     sa.Column("at_s", sa.Double, nullable=False),
     sa.Column("attempt", sa.Integer, nullable=False),
     sa.Index("ix_metrics_run_key", "run_id", "key", "step"),
@@ -136,18 +140,19 @@ outbox = sa.Table(
     "outbox",
     metadata,
     sa.Column("id", BigId, primary_key=True, autoincrement=True),
-    sa.Column("run_id", sa.String(64), nullable=False, index=True),
-    sa.Column("kind", sa.String(20), nullable=False),
-    sa.Column("payload", sa.JSON, nullable=False),
+    sa.Column("run_id", Name(64), nullable=False, index=True),
+    sa.Column("kind", Name(20), nullable=False),
+    sa.Column("payload", Json, nullable=False),
     sa.Column("n_tries", sa.Integer, nullable=False, default=0),
-    sa.Column("error", sa.Text),
+    sa.Column("error", Prose),
+    sqlite_autoincrement=True,  # an id is never used twice, also after the table was empty
 )
 """What MLflow has not been told yet, in order. Rows go when MLflow has confirmed them."""
 
 facts = sa.Table(
     "facts",
     metadata,
-    sa.Column("key", sa.String(100), primary_key=True),
-    sa.Column("value", sa.JSON, nullable=False),
+    sa.Column("key", Name(100), primary_key=True),
+    sa.Column("value", Json, nullable=False),
 )
 """Small things the installation must remember (the secret for attempt tokens is in a file, not here)."""

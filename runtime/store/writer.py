@@ -21,6 +21,7 @@ class Writer(Protocol):
 
         Raises:
             StoreFull: no space left; nothing of the unit was kept.
+            StoreRefused: the rows contradict the schema or what is stored; nothing of the unit was kept.
             StoreFailed: the database refused; nothing of the unit was kept.
         """
         ...
@@ -32,3 +33,11 @@ class StoreFailed(Exception):
 
 class StoreFull(StoreFailed):
     """No space left on the device that holds the database."""
+
+
+class StoreRefused(StoreFailed):
+    """This change is impossible (duplicate, too long, unknown row); trying it again will not help."""
+
+
+class StoreUnusable(StoreFailed):
+    """The database can not be used at all: foreign, damaged, or of another version. The operator must act."""
