@@ -1,0 +1,85 @@
+"""One session as one HTML file that needs nothing else: no network, no scripts, readable in light and dark."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from agent.store.views import SessionState, TrialState
+
+from . import figures, tables, wording
+from .facts import ReportInput, best_trial, default_trial, is_measured
+from .slots import slot_timeline
+from .timeline import preemptions, segments, slot_use
+
+VERDICT_CLASS = {"supported": "good", "refuted": "bad"}
+MAX_ACTIVITY = 300
+
+
+def build_report(facts: ReportInput) -> str:
+    """The whole page. Everything that comes from people, tasks or jobs is escaped."""
+    environment = Environment(
+        loader=PackageLoader("agent.report", "."),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    held = segments(facts.jobs, facts.trials, now=facts.made_at)
+    told = preemptions(facts.jobs, facts.trials)
+    best, default = best_trial(facts), default_trial(facts)
+    result = facts.session.result
+    return environment.get_template("report.html.j2").render(
+        facts=facts,
+        session=facts.session,
+        task=facts.task,
+        result=result,
+        w=wording,
+        sentence=_sentence(facts),
+        verdict_class=VERDICT_CLASS.get(result.verdict, "open") if result else "open",
+        is_over=facts.session.state in {SessionState.FINISHED, SessionState.FAILED},
+        n_search_measured=sum(is_measured(t) for t in facts.search_trials),
+        n_measured=sum(is_measured(t) for t in facts.trials),
+        n_invalid=sum(t.state is TrialState.INVALID for t in facts.trials),
+        best=best,
+        default=default,
+        use=slot_use(held, facts.points, n_devices=facts.n_devices or len({(s.node_id, s.device) for s in held})),
+        figures={
+            "best": figures.best_so_far(facts),
+            "seeds": figures.seed_comparison(facts),
+            "effects": figures.parameter_effects(facts),
+            "curves": figures.learning_curves(facts),
+            "slots": slot_timeline(held),
+        },
+        trials=tables.trial_rows(facts),
+        failures=tables.failure_rows(facts),
+        budgets=tables.budget_rows(facts),
+        preemptions=tables.preemption_rows(told),
+        activity=facts.activity[-MAX_ACTIVITY:],
+        n_activity_left_out=max(0, len(facts.activity) - MAX_ACTIVITY),
+        mlflow_url=facts.mlflow_url,
+    )
+
+
+def _sentence(facts: ReportInput) -> str:
+    if facts.session.result is not None:
+        return facts.session.result.sentence
+    best = best_trial(facts)
+    if best is None:
+        return "No trial has been measured yet."
+    metric = facts.task.objective.metric
+    return (
+        f"The session has no result yet. Best single value of {metric} so far: {wording.number(best.value)} "
+        f"(trial {best.number}); it was not yet compared over fresh seeds."
+    )
+
+
+def write_report(facts: ReportInput, path: Path) -> Path:
+    """Write the page, replacing an older one only when the new one is whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part.write_text(build_report(facts), encoding="utf-8")
+    part.replace(path)
+    return path

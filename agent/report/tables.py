@@ -1,0 +1,175 @@
+"""The rows of a report's tables, ready to be shown: every value is text. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from agent.store.views import Purpose, TrialState, TrialView
+from agent.task import Budgets
+
+from . import wording
+from .facts import ReportInput, best_trial, is_measured
+from .timeline import Preemption
+
+PURPOSE_WORDS = {
+    Purpose.SEARCH: "search",
+    Purpose.REPLICATE: "fresh seed",
+    Purpose.HELD_OUT: "held-out look",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialRow:
+    number: int
+    purpose: str
+    suggested_by: str
+    why: str
+    params: tuple[str, ...]
+    seed: int
+    value: str
+    status: str
+    """Empty for a measured trial."""
+    job_id: str
+    n_attempts: str
+    device_time: str
+    url: str | None
+    is_best: bool
+    is_bad: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetRow:
+    name: str
+    spent: str
+    limit: str
+    share: float | None
+    """0 to 1; None without a limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureRow:
+    reason: str
+    count: int
+    trials: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreemptionRow:
+    job_id: str
+    trial: str
+    beneficiary: str
+    gave_way_after: str
+    """From the notice to the proof that it had left."""
+    checkpoint: str
+    came_back: str
+    run_id: str
+
+
+def trial_rows(facts: ReportInput) -> list[TrialRow]:
+    jobs = {job.job_id: job for job in facts.jobs}
+    best = best_trial(facts)
+    rows = []
+    for trial in sorted(facts.trials, key=lambda t: t.number):
+        job = jobs.get(trial.job_id or "")
+        rows.append(
+            TrialRow(
+                number=trial.number,
+                purpose=PURPOSE_WORDS[trial.purpose],
+                suggested_by=trial.suggested_by,
+                why=trial.why,
+                params=tuple(wording.parameter(trial.params.get(name)) for name in facts.task.space),
+                seed=trial.seed,
+                value=wording.number(trial.value),
+                status=_status(trial),
+                job_id=trial.job_id or wording.NONE,
+                n_attempts=wording.NONE if job is None else str(len(job.attempts)),
+                device_time=wording.duration(trial.device_seconds) if trial.launched_at is not None else wording.NONE,
+                url=None if job is None else _web_address(job.mlflow_url),
+                is_best=best is not None and trial.trial_id == best.trial_id,
+                is_bad=trial.state is TrialState.INVALID,
+            )
+        )
+    return rows
+
+
+def _status(trial: TrialView) -> str:
+    match trial.state:
+        case TrialState.MEASURED:
+            return "" if is_measured(trial) else "not a finite number"
+        case TrialState.INVALID:
+            return trial.exit_reason or trial.note or "no usable value"
+        case TrialState.LAUNCHED:
+            return "not finished"
+        case TrialState.PROPOSED:
+            return "not started"
+
+
+def _web_address(url: str | None) -> str | None:
+    """Only a web address becomes a link: the server's answer is no place for `javascript:`."""
+    return url if url is not None and url.startswith(("http://", "https://")) else None
+
+
+def failure_rows(facts: ReportInput) -> list[FailureRow]:
+    bad = [t for t in facts.trials if t.state is TrialState.INVALID]
+    rows = []
+    for reason, count in Counter(t.exit_reason or "no usable value" for t in bad).most_common():
+        of_reason = [t for t in bad if (t.exit_reason or "no usable value") == reason]
+        rows.append(
+            FailureRow(
+                reason=reason,
+                count=count,
+                trials=", ".join(str(t.number) for t in of_reason[:20]) + (" …" if count > 20 else ""),
+                note=next((t.note for t in of_reason if t.note), ""),
+            )
+        )
+    return rows
+
+
+def budget_rows(facts: ReportInput) -> list[BudgetRow]:
+    budgets: Budgets = facts.task.budgets
+    session = facts.session
+    wall_limit = None if budgets.wall_minutes is None else budgets.wall_minutes * 60
+    return [
+        BudgetRow(
+            name="search trials",
+            spent=str(session.n_trials),
+            limit=str(budgets.trials),
+            share=min(1.0, session.n_trials / budgets.trials),
+        ),
+        _time_row("wall time", session.wall_seconds, wall_limit),
+        _time_row("device time", session.device_seconds, budgets.device_seconds),
+    ]
+
+
+def _time_row(name: str, spent_s: float, limit_s: float | None) -> BudgetRow:
+    return BudgetRow(
+        name=name,
+        spent=wording.duration(spent_s),
+        limit="no limit" if limit_s is None else wording.duration(limit_s),
+        share=None if limit_s is None else min(1.0, spent_s / limit_s),
+    )
+
+
+def preemption_rows(told: tuple[Preemption, ...]) -> list[PreemptionRow]:
+    return [
+        PreemptionRow(
+            job_id=p.job_id,
+            trial=wording.NONE if p.trial_number is None else str(p.trial_number),
+            beneficiary=p.beneficiary or wording.NONE,
+            gave_way_after=wording.NONE if p.left_at is None else wording.duration(p.left_at - p.ordered_at),
+            checkpoint="none" if p.checkpoint_step is None else f"step {p.checkpoint_step}",
+            came_back=_came_back(p),
+            run_id=p.run_id,
+        )
+        for p in told
+    ]
+
+
+def _came_back(p: Preemption) -> str:
+    if p.resumed_attempt is None:
+        return "not resumed"
+    if p.resumed_at is None or p.left_at is None:
+        return f"attempt {p.resumed_attempt}"
+    return f"attempt {p.resumed_attempt}, {wording.duration(p.resumed_at - p.left_at)} later"
