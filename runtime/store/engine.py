@@ -31,15 +31,7 @@ def open_engine(url: str | sa.URL, *, read_only: bool = False) -> sa.Engine:
     parsed = _parse(url)
     if parsed.drivername == "sqlite":
         return _open_sqlite(parsed, read_only)
-    engine = sa.create_engine(
-        parsed,
-        isolation_level="REPEATABLE READ" if read_only else "READ COMMITTED",
-        pool_pre_ping=True,
-        connect_args={"connect_timeout": 10},
-    )
-    if read_only:
-        event.listen(engine, "connect", _forbid_writing)
-    return engine
+    return _open_postgres(parsed, read_only)
 
 
 def _parse(url: str | sa.URL) -> sa.URL:
@@ -85,6 +77,21 @@ def _make_private_file(path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except OSError as error:
         raise StoreFailed(f"the database {path} can not be opened: {error.strerror}") from error
+
+
+def _open_postgres(url: sa.URL, read_only: bool) -> sa.Engine:
+    try:
+        engine = sa.create_engine(
+            url,
+            isolation_level="REPEATABLE READ" if read_only else "READ COMMITTED",
+            pool_pre_ping=True,  # the server may have been restarted since
+            connect_args={"connect_timeout": 10},
+        )
+    except ImportError as error:
+        raise StoreUnusable("PostgreSQL needs an extra: pip install 'nightlab[postgres]'") from error
+    if read_only:
+        event.listen(engine, "connect", _forbid_writing)
+    return engine
 
 
 def _forbid_writing(connection: Any, _record: object) -> None:

@@ -14,8 +14,8 @@ F = TypeVar("F", bound=StoreFailed)
 _SQLITE_FULL = frozenset({"SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"})
 _SQLITE_DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 _PG_DISK_FULL = "53100"
-_PG_DAMAGED = "XX"
-"""SQLSTATE class of internal errors, data and index corruption among them."""
+_PG_DAMAGED = frozenset({"XX001", "XX002"})
+"""Data corrupted, index corrupted."""
 
 
 def translated(error: BaseException, url: sa.URL) -> BaseException:
@@ -35,7 +35,7 @@ def _from_driver(error: exc.DBAPIError, where: str) -> StoreFailed:
     sqlstate = str(getattr(error.orig, "sqlstate", None) or "")
     if sqlite_name in _SQLITE_FULL or sqlstate == _PG_DISK_FULL:
         return _caused(StoreFull(f"no space left for the database {where} ({said}): free some space"), error)
-    if sqlite_name.startswith(_SQLITE_DAMAGED) or sqlstate.startswith(_PG_DAMAGED):
+    if sqlite_name.startswith(_SQLITE_DAMAGED) or sqlstate in _PG_DAMAGED:
         return _caused(
             StoreUnusable(
                 f"{where} is damaged or not a database of the runtime ({said}): move it away (a new one is made) "

@@ -45,13 +45,13 @@ jobs = sa.Table(
     metadata,
     sa.Column("job_id", Name(64), primary_key=True),
     sa.Column("number", BigId, nullable=False, unique=True),
-    sa.Column("project", Name(100), nullable=False, index=True),
+    sa.Column("project", Name(100), nullable=False),
     sa.Column("experiment", Name(100), nullable=False),
-    sa.Column("session_id", Name(100), index=True),
+    sa.Column("session_id", Name(100)),
     sa.Column("priority_class", Name(100), nullable=False),
     sa.Column("priority", sa.Integer, nullable=False),
     sa.Column("is_preemptible", sa.Boolean, nullable=False),
-    sa.Column("state", Word(JobState, 20), nullable=False, index=True),
+    sa.Column("state", Word(JobState, 20), nullable=False),
     sa.Column("state_reason", Prose),
     sa.Column("exit_reason", Word(ExitReason, 40)),
     sa.Column("submitted_at", sa.Double, nullable=False),
@@ -64,6 +64,9 @@ jobs = sa.Table(
     sa.Column("idempotency_token", Name(128)),
     sa.Column("spec", Json, nullable=False),
     sa.UniqueConstraint("project", "idempotency_token"),
+    sa.Index("ix_jobs_project_number", "project", "number"),  # lists go by number, newest first
+    sa.Index("ix_jobs_session_number", "session_id", "number"),
+    sa.Index("ix_jobs_state_number", "state", "number"),
 )
 
 attempts = sa.Table(

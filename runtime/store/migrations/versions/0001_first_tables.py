@@ -75,8 +75,10 @@ def _history() -> None:
         sa.UniqueConstraint("number", name="uq_jobs_number"),
         sa.UniqueConstraint("project", "idempotency_token", name="uq_jobs_project"),
     )
-    for column in ("project", "session_id", "state", "run_id"):
-        op.create_index(f"ix_jobs_{column}", "jobs", [column])
+    op.create_index("ix_jobs_run_id", "jobs", ["run_id"])
+    op.create_index("ix_jobs_project_number", "jobs", ["project", "number"])
+    op.create_index("ix_jobs_session_number", "jobs", ["session_id", "number"])
+    op.create_index("ix_jobs_state_number", "jobs", ["state", "number"])
     op.create_table(
         "attempts",
         sa.Column("job_id", sa.String(64), nullable=False),
