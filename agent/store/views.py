@@ -68,6 +68,20 @@ class TrialView:
     proposed_at: float
     launched_at: float | None
     ended_at: float | None
+    submission: int = 1
+    """Which job carries it: a queued job recalled at a stop is followed by the next one."""
+    is_submitting: bool = False
+    """The intent to submit is recorded, the answer is not yet."""
+    is_recalled: bool = False
+    """Its queued job was asked back because the session stops."""
+
+    @property
+    def is_ended(self) -> bool:
+        return self.state in (TrialState.MEASURED, TrialState.INVALID)
+
+    @property
+    def is_in_flight(self) -> bool:
+        return self.state is TrialState.LAUNCHED or self.is_submitting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +138,10 @@ class SessionView:
     """Time in which the session was running, over all its lives."""
     report_path: str | None
     result: FinalResult | None
+    hypothesis_run_id: str | None = None
+    """Our id of the MLflow run that is the trials' parent."""
+    key: str = ""
+    """Random part of every idempotency token, so that two homes never share one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,3 +153,31 @@ class ActivityView:
     text: str
     trial_id: str | None = None
     job_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanView:
+    """One revision of a session's plan."""
+
+    revision: int
+    at: float
+    phase: str
+    """search, confirm, held_out, done."""
+    reason: str
+    """What changed, in words."""
+    plan_json: str
+    """The whole revision as data; also the artifact `plan/revision-<n>.json` of the session's MLflow run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookView:
+    """One counted look at the held-out metric; written before its job is launched."""
+
+    look: int
+    """1, 2, ... within the session."""
+    at: float
+    metric: str
+    configuration: str
+    trial_id: str
+    value: float | None
+    """None: not known yet, or the job ended without it; the look counts all the same."""

@@ -1,0 +1,80 @@
+"""Configurations: one canonical form and hash for each point of the space, and whether a point lies in it. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+
+from agent.store.views import ParamValue
+from agent.task import CategoricalParameter, FloatParameter, IntParameter, Parameter, Task
+
+
+def default_params(task: Task) -> dict[str, ParamValue]:
+    """The default configuration: always the first trial."""
+    return canonical({name: parameter.default for name, parameter in task.space.items()}, task)
+
+
+def canonical(params: Mapping[str, ParamValue], task: Task) -> dict[str, ParamValue]:
+    """The same point in the order of the space, with the types of the space (`2` becomes `2.0` for a float)."""
+    return {name: _typed(params[name], parameter) for name, parameter in task.space.items() if name in params}
+
+
+def configuration_id(params: Mapping[str, ParamValue]) -> str:
+    """Short hash of a canonical point: equal exactly for equal points, whatever the order of the names."""
+    text = json.dumps(dict(params), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def problems(params: Mapping[str, ParamValue], task: Task) -> list[str]:
+    """Why a point does not lie in the space; empty when it does. Samplers and models are both checked by it."""
+    found = [f"{name} is not in the space ({', '.join(task.space)})" for name in params if name not in task.space]
+    for name, parameter in task.space.items():
+        if name not in params:
+            found.append(f"{name} has no value")
+            continue
+        wrong = _wrong(params[name], parameter)
+        if wrong is not None:
+            found.append(f"{name} = {params[name]!r}: {wrong}")
+    return found
+
+
+def size(task: Task) -> int | None:
+    """How many configurations the space holds; None: uncountably many."""
+    total = 1
+    for parameter in task.space.values():
+        match parameter:
+            case FloatParameter():
+                return None
+            case IntParameter():
+                total *= parameter.high - parameter.low + 1
+            case CategoricalParameter():
+                total *= len(parameter.choices)
+    return total
+
+
+def _typed(value: ParamValue, parameter: Parameter) -> ParamValue:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    match parameter:
+        case FloatParameter() if is_number and value is not None:
+            return float(value)
+        case IntParameter() if isinstance(value, float) and value.is_integer():
+            return int(value)
+        case _:
+            return value
+
+
+def _wrong(value: ParamValue, parameter: Parameter) -> str | None:
+    match parameter:
+        case CategoricalParameter():
+            same = [c for c in parameter.choices if c == value and isinstance(c, bool) == isinstance(value, bool)]
+            return None if same else f"not among {list(parameter.choices)}"
+        case FloatParameter() | IntParameter():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+                return "not a finite number"
+            if isinstance(parameter, IntParameter) and value != int(value):
+                return "not a whole number"
+            if not parameter.low <= value <= parameter.high:
+                return f"outside {parameter.low} to {parameter.high}"
+            return None

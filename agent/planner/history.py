@@ -1,0 +1,62 @@
+"""What is known so far: the trials of a session, frozen, with the questions that planning asks of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agent.planner.objective import gain
+from agent.store.views import ParamValue, Purpose, TrialState, TrialView
+from agent.task import Direction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A trial that should be run, and why."""
+
+    params: dict[str, ParamValue]
+    configuration: str
+    seed: int
+    purpose: Purpose
+    suggested_by: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """Trials in the order of their numbers."""
+
+    trials: tuple[TrialView, ...]
+    search: tuple[TrialView, ...]
+    held_out: tuple[TrialView, ...]
+    replicates: dict[tuple[str, int], TrialView]
+    """By configuration and seed."""
+
+    @classmethod
+    def of(cls, trials: Iterable[TrialView]) -> History:
+        ordered = tuple(sorted(trials, key=lambda trial: trial.number))
+        return cls(
+            trials=ordered,
+            search=tuple(t for t in ordered if t.purpose is Purpose.SEARCH),
+            held_out=tuple(t for t in ordered if t.purpose is Purpose.HELD_OUT),
+            replicates={(t.configuration, t.seed): t for t in ordered if t.purpose is Purpose.REPLICATE},
+        )
+
+    @property
+    def in_flight(self) -> tuple[TrialView, ...]:
+        return tuple(t for t in self.trials if t.is_in_flight)
+
+    @property
+    def ready(self) -> tuple[TrialView, ...]:
+        """Prepared and not yet submitted."""
+        return tuple(t for t in self.trials if t.state is TrialState.PROPOSED and not t.is_submitting)
+
+    def best(self, direction: Direction) -> TrialView | None:
+        """The best measured search trial; of equals the earliest. None: nothing valid yet."""
+        found: TrialView | None = None
+        for trial in self.search:
+            if trial.state is not TrialState.MEASURED or trial.value is None:
+                continue
+            if found is None or found.value is None or gain(trial.value, found.value, direction) > 0:
+                found = trial
+        return found

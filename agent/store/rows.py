@@ -1,0 +1,118 @@
+"""Rows to views and back. Nothing else knows how a view lies in the tables."""
+
+from __future__ import annotations
+
+
+from dataclasses import asdict
+from typing import Any
+
+import sqlalchemy as sa
+
+from agent.store.views import (
+    ActivityView,
+    FinalResult,
+    Interval,
+    LookView,
+    PlanView,
+    Purpose,
+    SessionState,
+    SessionView,
+    TrialState,
+    TrialView,
+)
+
+Row = sa.RowMapping
+
+
+def session_view(row: Row) -> SessionView:
+    return SessionView(
+        session_id=row["session_id"],
+        task_name=row["task_name"],
+        task_json=row["task_json"],
+        state=SessionState(row["state"]),
+        message=row["message"],
+        created_at=row["created_at"],
+        ended_at=row["ended_at"],
+        fence=row["fence"],
+        pid=row["pid"],
+        run_id=row["run_id"],
+        hypothesis_run_id=row["hypothesis_run_id"],
+        plan_revision=row["plan_revision"],
+        n_trials=row["n_trials"],
+        device_seconds=row["device_seconds"],
+        wall_seconds=row["wall_seconds"],
+        report_path=row["report_path"],
+        result=result_from_json(row["result"]),
+        key=row["key"],
+    )
+
+
+def trial_view(row: Row) -> TrialView:
+    return TrialView(
+        trial_id=row["trial_id"],
+        session_id=row["session_id"],
+        number=row["number"],
+        configuration=row["configuration"],
+        params=row["params"],
+        seed=row["seed"],
+        purpose=Purpose(row["purpose"]),
+        suggested_by=row["suggested_by"],
+        why=row["why"],
+        state=TrialState(row["state"]),
+        job_id=row["job_id"],
+        value=row["value"],
+        note=row["note"],
+        exit_reason=row["exit_reason"],
+        device_seconds=row["device_seconds"],
+        proposed_at=row["proposed_at"],
+        launched_at=row["launched_at"],
+        ended_at=row["ended_at"],
+        submission=row["submission"],
+        is_submitting=row["is_submitting"],
+        is_recalled=row["is_recalled"],
+    )
+
+
+def trial_row(trial: TrialView) -> dict[str, Any]:
+    return asdict(trial)
+
+
+def activity_view(row: Row) -> ActivityView:
+    return ActivityView(
+        at=row["at"], step=row["step"], text=row["text"], trial_id=row["trial_id"], job_id=row["job_id"]
+    )
+
+
+def plan_view(row: Row) -> PlanView:
+    return PlanView(
+        revision=row["revision"],
+        at=row["at"],
+        phase=row["phase"],
+        reason=row["reason"],
+        plan_json=row["plan_json"],
+    )
+
+
+def look_view(row: Row) -> LookView:
+    return LookView(
+        look=row["look"],
+        at=row["at"],
+        metric=row["metric"],
+        configuration=row["configuration"],
+        trial_id=row["trial_id"],
+        value=row["value"],
+    )
+
+
+def result_to_json(result: FinalResult) -> dict[str, Any]:
+    return asdict(result)
+
+
+def result_from_json(data: dict[str, Any] | None) -> FinalResult | None:
+    if data is None:
+        return None
+    intervals = {
+        name: Interval(**data[name]) if data[name] is not None else None
+        for name in ("best_mean", "default_mean", "difference")
+    }
+    return FinalResult(**{**data, **intervals})

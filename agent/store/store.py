@@ -1,0 +1,220 @@
+"""`AgentStore`: what everybody may read of the agent, and the few requests that other processes may write.
+
+The command line, the service and the session processes open the same database; every write is one short transaction
+and may be repeated. What a session itself records goes through `agent.store.book.SessionBook`, which is fenced.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from agent.store import rows
+from agent.store.processes import is_alive, started_at
+from agent.store.schema import migrate, open_engine, writing
+from agent.store.tables import activity, looks, plan_revisions, sessions, trials
+from agent.store.views import ActivityView, LookView, PlanView, SessionState, SessionView, TrialView
+from agent.task import Task
+
+
+class SessionNotFound(Exception):
+    """There is no session of that id."""
+
+
+class SessionHeld(Exception):
+    """Another living process works on the session."""
+
+
+class SessionNotRunnable(Exception):
+    """The session is stopped, finished or failed."""
+
+
+class AgentStore:
+    def __init__(self, engine: sa.Engine, *, clock: Callable[[], float] = time.time) -> None:
+        self.engine = engine
+        self.clock = clock
+
+    @classmethod
+    def open(cls, home: Path, *, url: str | None = None, clock: Callable[[], float] = time.time) -> AgentStore:
+        """Open (and if need be create or migrate) the database: `home/agent.db`, or PostgreSQL by URL."""
+        home.mkdir(parents=True, exist_ok=True)
+        engine = open_engine(url or f"sqlite:///{home / 'agent.db'}")
+        migrate(engine, lock_path=home / "agent.db.lock" if engine.dialect.name == "sqlite" else None)
+        return cls(engine, clock=clock)
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    # What can be read.
+
+    def sessions(self) -> list[SessionView]:
+        """All sessions, newest first."""
+        with self.engine.connect() as connection:
+            found = connection.execute(sa.select(sessions).order_by(sessions.c.number.desc())).mappings()
+            return [rows.session_view(row) for row in found]
+
+    def session(self, session_id: str) -> SessionView:
+        """
+        Raises:
+            SessionNotFound: the message names the sessions that exist.
+        """
+        with self.engine.connect() as connection:
+            row = connection.execute(sa.select(sessions).where(sessions.c.session_id == session_id)).mappings().first()
+            if row is None:
+                known = connection.execute(sa.select(sessions.c.session_id).order_by(sessions.c.number)).scalars()
+                raise SessionNotFound(f"no session {session_id!r}; there are: {', '.join(known) or 'none yet'}")
+            return rows.session_view(row)
+
+    def trials(self, session_id: str) -> list[TrialView]:
+        """In the order of their numbers."""
+        query = sa.select(trials).where(trials.c.session_id == session_id).order_by(trials.c.number)
+        with self.engine.connect() as connection:
+            return [rows.trial_view(row) for row in connection.execute(query).mappings()]
+
+    def activity(self, session_id: str, limit: int = 50) -> list[ActivityView]:
+        """The last `limit` lines, oldest first."""
+        query = (
+            sa.select(activity)
+            .where(activity.c.session_id == session_id)
+            .order_by(activity.c.id.desc())
+            .limit(max(limit, 0))
+        )
+        with self.engine.connect() as connection:
+            found = connection.execute(query).mappings().all()
+        return [rows.activity_view(row) for row in reversed(found)]
+
+    def plans(self, session_id: str) -> list[PlanView]:
+        """Every revision, oldest first."""
+        query = (
+            sa.select(plan_revisions)
+            .where(plan_revisions.c.session_id == session_id)
+            .order_by(plan_revisions.c.revision)
+        )
+        with self.engine.connect() as connection:
+            return [rows.plan_view(row) for row in connection.execute(query).mappings()]
+
+    def looks(self, session_id: str) -> list[LookView]:
+        """The ledger of held-out looks, in order."""
+        query = (
+            sa.select(looks, trials.c.value)
+            .select_from(looks.outerjoin(trials, trials.c.trial_id == looks.c.trial_id))
+            .where(looks.c.session_id == session_id)
+            .order_by(looks.c.look)
+        )
+        with self.engine.connect() as connection:
+            return [rows.look_view(row) for row in connection.execute(query).mappings()]
+
+    def is_held(self, session_id: str) -> bool:
+        """Whether a living process works on it."""
+        query = sa.select(sessions.c.pid, sessions.c.pid_started_at).where(sessions.c.session_id == session_id)
+        with self.engine.connect() as connection:
+            row = connection.execute(query).first()
+        return row is not None and is_alive(row.pid, row.pid_started_at)
+
+    # What other processes may ask for.
+
+    def create_session(self, task: Task, *, request_token: str | None = None) -> SessionView:
+        """A new session in state running; the agent service starts its process.
+
+        Args:
+            request_token: the same token returns the session that was made with it.
+        """
+        with writing(self.engine) as connection:
+            if request_token is not None:
+                known = sa.select(sessions.c.session_id).where(sessions.c.request_token == request_token)
+                found = connection.execute(known).scalar()
+                if found is not None:
+                    return self._view(connection, found)
+            number = 1 + (connection.execute(sa.select(sa.func.max(sessions.c.number))).scalar() or 0)
+            connection.execute(
+                sa.insert(sessions).values(
+                    session_id=f"s{number}",
+                    number=number,
+                    key=uuid.uuid4().hex[:12],
+                    request_token=request_token,
+                    task_name=task.task,
+                    task_json=task.model_dump_json(),
+                    state=SessionState.RUNNING.value,
+                    created_at=self.clock(),
+                )
+            )
+            return self._view(connection, f"s{number}")
+
+    def request_stop(self, session_id: str) -> SessionView:
+        """Ask a running session to stop in order. Stopping, stopped or ended ones stay as they are.
+
+        Raises:
+            SessionNotFound: as `session`.
+        """
+        return self._move(session_id, {SessionState.RUNNING}, SessionState.STOPPING, "asked to stop")
+
+    def request_resume(self, session_id: str) -> SessionView:
+        """Set a stopped, stopping or failed session running again; a running one stays so.
+
+        Raises:
+            SessionNotFound: as `session`.
+            SessionNotRunnable: it is finished.
+        """
+        before = {SessionState.STOPPED, SessionState.STOPPING, SessionState.FAILED}
+        view = self._move(session_id, before, SessionState.RUNNING, "", ended_at=None)
+        if view.state is SessionState.FINISHED:
+            raise SessionNotRunnable(f"{session_id} is finished; start a new session with: nightlab research start")
+        return view
+
+    def fail(self, session_id: str, message: str) -> SessionView:
+        """Give up a session that can not be kept alive; used by the service."""
+        before = {SessionState.RUNNING, SessionState.STOPPING}
+        return self._move(session_id, before, SessionState.FAILED, message, ended_at=self.clock())
+
+    def claim(self, session_id: str, pid: int) -> int:
+        """Take the session's lock for a process; returns the new fencing number, higher than every earlier one.
+
+        Raises:
+            SessionNotFound: as `session`.
+            SessionHeld: another living process has it.
+            SessionNotRunnable: it is neither running nor stopping.
+        """
+        view = self.session(session_id)
+        with writing(self.engine) as connection:
+            row = connection.execute(self._locked(session_id)).mappings().one()
+            state = SessionState(row["state"])
+            if state not in (SessionState.RUNNING, SessionState.STOPPING):
+                raise SessionNotRunnable(f"{session_id} is {state}; resume it with: nightlab research resume")
+            if row["pid"] != pid and is_alive(row["pid"], row["pid_started_at"]):
+                raise SessionHeld(f"{view.session_id} is held by process {row['pid']}")
+            fence = int(row["fence"]) + 1
+            connection.execute(
+                sa.update(sessions)
+                .where(sessions.c.session_id == session_id)
+                .values(fence=fence, pid=pid, pid_started_at=started_at(pid))
+            )
+        return fence
+
+    def _move(
+        self,
+        session_id: str,
+        before: set[SessionState],
+        after: SessionState,
+        message: str,
+        **more: float | None,
+    ) -> SessionView:
+        self.session(session_id)
+        with writing(self.engine) as connection:
+            connection.execute(
+                sa.update(sessions)
+                .where(sessions.c.session_id == session_id, sessions.c.state.in_([s.value for s in before]))
+                .values(state=after.value, message=message, **more)
+            )
+            return self._view(connection, session_id)
+
+    def _locked(self, session_id: str) -> sa.Select[tuple[object, ...]]:
+        return sa.select(sessions).where(sessions.c.session_id == session_id).with_for_update()
+
+    def _view(self, connection: sa.Connection, session_id: str) -> SessionView:
+        return rows.session_view(
+            connection.execute(sa.select(sessions).where(sessions.c.session_id == session_id)).mappings().one()
+        )

@@ -1,0 +1,113 @@
+"""All tables of the agent, in SQLAlchemy Core. The same on SQLite and PostgreSQL; changed only by migrations."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+VERSION_TABLE = "agent_schema_version"
+HEAD = "0001"
+"""The newest migration; a test says that it is."""
+
+metadata = sa.MetaData(
+    naming_convention={
+        "ix": "ix_%(column_0_label)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+BigId = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+sessions = sa.Table(
+    "sessions",
+    metadata,
+    sa.Column("session_id", sa.String(100), primary_key=True),
+    sa.Column("number", BigId, nullable=False, unique=True),
+    sa.Column("key", sa.String(32), nullable=False),
+    sa.Column("request_token", sa.String(128), unique=True),
+    sa.Column("task_name", sa.String(100), nullable=False),
+    sa.Column("task_json", sa.Text, nullable=False),
+    sa.Column("state", sa.String(20), nullable=False, index=True),
+    sa.Column("message", sa.Text, nullable=False, default=""),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("ended_at", sa.Double),
+    sa.Column("fence", sa.BigInteger, nullable=False, default=0),
+    sa.Column("pid", sa.Integer),
+    sa.Column("pid_started_at", sa.Double),
+    sa.Column("run_id", sa.String(64)),
+    sa.Column("hypothesis_run_id", sa.String(64)),
+    sa.Column("plan_revision", sa.Integer, nullable=False, default=0),
+    sa.Column("n_trials", sa.Integer, nullable=False, default=0),
+    sa.Column("next_number", sa.Integer, nullable=False, default=1),
+    sa.Column("device_seconds", sa.Double, nullable=False, default=0.0),
+    sa.Column("wall_seconds", sa.Double, nullable=False, default=0.0),
+    sa.Column("report_path", sa.Text),
+    sa.Column("result", sa.JSON(none_as_null=True)),
+)
+"""`next_number` only grows, so that a withdrawn proposal's number is never given to another trial."""
+
+trials = sa.Table(
+    "trials",
+    metadata,
+    sa.Column("trial_id", sa.String(120), primary_key=True),
+    sa.Column("session_id", sa.String(100), nullable=False),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("configuration", sa.String(64), nullable=False),
+    sa.Column("params", sa.JSON, nullable=False),
+    sa.Column("seed", sa.BigInteger, nullable=False),
+    sa.Column("purpose", sa.String(20), nullable=False),
+    sa.Column("suggested_by", sa.String(60), nullable=False),
+    sa.Column("why", sa.Text, nullable=False),
+    sa.Column("state", sa.String(20), nullable=False),
+    sa.Column("job_id", sa.String(64)),
+    sa.Column("value", sa.Double),
+    sa.Column("note", sa.Text),
+    sa.Column("exit_reason", sa.String(40)),
+    sa.Column("device_seconds", sa.Double, nullable=False, default=0.0),
+    sa.Column("proposed_at", sa.Double, nullable=False),
+    sa.Column("launched_at", sa.Double),
+    sa.Column("ended_at", sa.Double),
+    sa.Column("submission", sa.Integer, nullable=False, default=1),
+    sa.Column("is_submitting", sa.Boolean, nullable=False, default=False),
+    sa.Column("is_recalled", sa.Boolean, nullable=False, default=False),
+    sa.UniqueConstraint("session_id", "number"),
+)
+"""A proposal is a trial in state `proposed`. Withdrawn proposals are deleted; nothing else ever is."""
+
+plan_revisions = sa.Table(
+    "plan_revisions",
+    metadata,
+    sa.Column("session_id", sa.String(100), primary_key=True),
+    sa.Column("revision", sa.Integer, primary_key=True),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("phase", sa.String(20), nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("plan_json", sa.Text, nullable=False),
+    sa.Column("is_published", sa.Boolean, nullable=False, default=False),
+)
+"""`is_published`: the artifact of the session's MLflow run was handed to the runtime."""
+
+looks = sa.Table(
+    "looks",
+    metadata,
+    sa.Column("session_id", sa.String(100), primary_key=True),
+    sa.Column("look", sa.Integer, primary_key=True),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("metric", sa.String(250), nullable=False),
+    sa.Column("configuration", sa.String(64), nullable=False),
+    sa.Column("trial_id", sa.String(120), nullable=False, unique=True),
+)
+"""The ledger of held-out looks: a row is written before the job that looks is launched."""
+
+activity = sa.Table(
+    "activity",
+    metadata,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("session_id", sa.String(100), nullable=False),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("step", sa.String(40), nullable=False),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("trial_id", sa.String(120)),
+    sa.Column("job_id", sa.String(64)),
+    sa.Index("ix_activity_session", "session_id", "id"),
+)
