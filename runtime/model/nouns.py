@@ -56,7 +56,7 @@ class StopOrder:
     cause: StopCause
     reason: str
     beneficiary: str | None
-    """The job it is preempted for; None for other causes."""
+    """The job it is preempted for. Stays when a cancel or a time limit overtakes the preemption; else None."""
     ordered_at_s: float
     grace_s: float
 
@@ -69,6 +69,8 @@ class Attempt:
     placements: tuple[Placement, ...]
     ordered_at_s: float
     started_at_s: float | None = None
+    checkpoint_at_s: float | None = None
+    """When this attempt's newest complete checkpoint was seen; None: it has made none."""
     stop: StopOrder | None = None
 
 
@@ -99,12 +101,13 @@ class Job:
     n_retries: int = 0
     n_preemptions: int = 0
     n_stalled: int = 0
-    """Attempts in a row that ended by requeue without a newer checkpoint."""
+    """Attempts in a row that asked for a requeue, or lost their supervisor, without a newer checkpoint."""
     checkpoint_step: int | None = None
     """Newest complete checkpoint; None: none yet."""
     attempt_start_checkpoint: int | None = None
     """`checkpoint_step` when the current attempt was ordered."""
     queued_since_s: float = 0.0
+    """When it last entered the queue; `queue_timeout_s` counts from here."""
     attempt: Attempt | None = None
     """Set exactly while the job holds devices."""
 

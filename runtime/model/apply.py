@@ -1,0 +1,284 @@
+"""The one way the state changes: `apply(state, recorded)`, driven by a table of legal transitions. Pure.
+
+Every check comes before the first change, so that an event that is refused leaves the state as it was. Reports of an
+attempt that is over change nothing: that is what the attempt number is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from .devices import mask_of
+from .errors import IllegalTransition, OutOfSequence
+from .events import (
+    AttemptEnded,
+    AttemptStarted,
+    CheckpointSeen,
+    Event,
+    JobEnded,
+    JobSubmitted,
+    NodeJoined,
+    NodeLeft,
+    Recorded,
+    SessionFenced,
+    StartOrdered,
+    StopOrdered,
+    Then,
+)
+from .names import event_type_name
+from .nouns import Attempt, Job, Placement, StopOrder
+from .state import N_RECENT, State, displaced, holders
+from .states import ENDED, AttemptOutcome, ExitReason, JobState, StopCause
+
+AttemptReport = AttemptStarted | CheckpointSeen | StopOrdered | AttemptEnded
+"""Events that name an attempt which exists; late ones change nothing."""
+JobEvent = JobSubmitted | StartOrdered | AttemptReport | JobEnded
+
+_Q, _S, _R, _X = JobState.QUEUED, JobState.STARTING, JobState.RUNNING, JobState.STOPPING
+_OVER = (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
+
+TRANSITIONS: Mapping[tuple[JobState | None, type[JobEvent]], tuple[JobState, ...]] = MappingProxyType(
+    {
+        (None, JobSubmitted): (_Q,),
+        (_Q, StartOrdered): (_S,),
+        (_Q, JobEnded): _OVER,
+        (_S, AttemptStarted): (_R,),
+        (_S, CheckpointSeen): (_S,),
+        (_S, StopOrdered): (_X,),
+        (_S, AttemptEnded): (_Q, *_OVER),
+        (_R, AttemptStarted): (_R,),
+        (_R, CheckpointSeen): (_R,),
+        (_R, StopOrdered): (_X,),
+        (_R, AttemptEnded): (_Q, *_OVER),
+        (_X, AttemptStarted): (_X,),
+        (_X, CheckpointSeen): (_X,),
+        (_X, StopOrdered): (_X,),
+        (_X, AttemptEnded): (_Q, *_OVER),
+    }
+)
+"""(state, event) -> states it may lead to. None: the job is not there yet. What is not listed is illegal.
+
+A second `AttemptStarted` is how an adopted attempt reports; a second `StopOrdered` overtakes a weaker cause.
+"""
+
+STALLING = frozenset({ExitReason.REQUEUE_ASKED, ExitReason.SUPERVISOR_LOST})
+"""Endings that a job may bring on itself for ever, and that are therefore bounded by checkpoint progress."""
+
+_STRENGTH = {
+    StopCause.SHUTDOWN: 0,
+    StopCause.PREEMPT: 1,
+    StopCause.HANG: 2,
+    StopCause.TIMEOUT: 3,
+    StopCause.CANCEL: 4,
+}
+
+
+def apply(state: State, recorded: Recorded) -> None:
+    """Change the state by one fact, in place.
+
+    Raises:
+        OutOfSequence: it is not the event after `state.last_seq`.
+        IllegalTransition: the event does not fit; the state is unchanged.
+    """
+    if recorded.seq != state.last_seq + 1:
+        raise OutOfSequence(seq=recorded.seq, last_seq=state.last_seq)
+    match recorded.event:
+        case NodeJoined() as event:
+            _join(state, event)
+        case NodeLeft() as event:
+            _leave(state, event)
+        case SessionFenced() as event:
+            state.fences[event.session_id] = max(event.fence, state.fences.get(event.session_id, 0))
+        case event:
+            _apply_to_job(state, event, recorded)
+    state.last_seq = recorded.seq
+    state.advance(recorded.at_s)
+
+
+def is_late(state: State, event: AttemptReport) -> bool:
+    """Whether a report is about an attempt (or a job) that is over."""
+    job = state.jobs.get(event.job_id)
+    if job is None:
+        return True
+    return event.attempt < job.n_attempts or (event.attempt == job.n_attempts and job.attempt is None)
+
+
+def stalls(job: Job, reason: ExitReason) -> bool:
+    """Whether an ending for this reason is a restart without a newer checkpoint."""
+    return reason in STALLING and not has_progressed(job)
+
+
+def has_progressed(job: Job) -> bool:
+    """Whether the current attempt made a checkpoint newer than the one it began with."""
+    if job.checkpoint_step is None:
+        return False
+    return job.attempt_start_checkpoint is None or job.checkpoint_step > job.attempt_start_checkpoint
+
+
+def _apply_to_job(state: State, event: JobEvent, recorded: Recorded) -> None:
+    if isinstance(event, AttemptStarted | CheckpointSeen | StopOrdered | AttemptEnded) and is_late(state, event):
+        return
+    job_id = event.job.job_id if isinstance(event, JobSubmitted) else event.job_id
+    job = state.jobs.get(job_id)
+    targets = TRANSITIONS.get((job.state if job else None, type(event)))
+    if targets is None:
+        raise _illegal(state, job_id, event, "this state does not know this event")
+    changed = _next_job(state, job, event, recorded.at_s)
+    if changed.state not in targets:
+        raise _illegal(state, job_id, event, f"can not lead to {changed.state}")
+    if changed.state in ENDED:
+        state.drop_job(job_id)
+        return
+    state.put_job(changed)
+    note = f"{recorded.seq} {event_type_name(event)}"
+    if not isinstance(event, JobSubmitted | JobEnded):
+        note += f" #{event.attempt}"
+    state.recent[job_id] = (*state.recent.get(job_id, ()), note)[-N_RECENT:]
+
+
+def _next_job(state: State, job: Job | None, event: JobEvent, at_s: float) -> Job:
+    """The job after the event."""
+    if isinstance(event, JobSubmitted):
+        return _submitted(state, event)
+    assert job is not None, "the table lists no other event for an absent job"
+    match event:
+        case StartOrdered():
+            return _ordered(state, job, event, at_s)
+        case JobEnded():
+            return job.but(state=event.end_state)
+        case AttemptStarted() | CheckpointSeen() | StopOrdered() | AttemptEnded():
+            if event.attempt != job.n_attempts or job.attempt is None:
+                raise _illegal(state, job.job_id, event, f"attempt {event.attempt} was never ordered")
+            return _reported(state, job, job.attempt, event, at_s)
+
+
+def _submitted(state: State, event: JobSubmitted) -> Job:
+    job = event.job
+    if job.state is not JobState.QUEUED or job.attempt is not None or job.n_attempts:
+        raise _illegal(state, job.job_id, event, "a new job is queued and has no attempt")
+    return job.but(queued_since_s=job.submitted_at_s)
+
+
+def _ordered(state: State, job: Job, event: StartOrdered, at_s: float) -> Job:
+    if event.attempt != job.n_attempts + 1:
+        raise _illegal(state, job.job_id, event, f"the next attempt is {job.n_attempts + 1}, not {event.attempt}")
+    fault = _placement_fault(state, job, event.placements)
+    if fault is not None:
+        raise _illegal(state, job.job_id, event, fault)
+    return job.but(
+        state=JobState.STARTING,
+        n_attempts=event.attempt,
+        attempt_start_checkpoint=job.checkpoint_step,
+        attempt=Attempt(number=event.attempt, placements=event.placements, ordered_at_s=at_s),
+    )
+
+
+def _placement_fault(state: State, job: Job, placements: tuple[Placement, ...]) -> str | None:
+    """Why these placements can not be taken; None: they can."""
+    for placement in placements:
+        free = state.index.free.get(placement.node_id)
+        if free is None:
+            return f"node {placement.node_id} is not known"
+        taken = [device for device in placement.devices if not free >> device & 1]
+        if taken:
+            return f"devices {taken} of node {placement.node_id} are not free"
+    n_devices = sum(mask_of(placement.devices).bit_count() for placement in placements)
+    if n_devices != job.shape.n_devices or len({placement.node_id for placement in placements}) != len(placements):
+        return f"placed on {n_devices} devices, asked for {job.shape.n_devices}"
+    return None
+
+
+def _reported(state: State, job: Job, attempt: Attempt, event: AttemptReport, at_s: float) -> Job:
+    match event:
+        case AttemptStarted():
+            if attempt.started_at_s is not None:
+                return job
+            running = JobState.RUNNING if job.state is JobState.STARTING else job.state
+            return job.but(state=running, attempt=replace(attempt, started_at_s=at_s))
+        case CheckpointSeen():
+            if job.checkpoint_step is not None and event.step <= job.checkpoint_step:
+                return job
+            return job.but(checkpoint_step=event.step, attempt=replace(attempt, checkpoint_at_s=at_s))
+        case StopOrdered():
+            return _stopped(job, attempt, event, at_s)
+        case AttemptEnded():
+            return _ended(state, job, event, at_s)
+
+
+def _stopped(job: Job, attempt: Attempt, event: StopOrdered, at_s: float) -> Job:
+    if attempt.stop is not None and _STRENGTH[event.cause] <= _STRENGTH[attempt.stop.cause]:
+        return job
+    earlier = attempt.stop.beneficiary if attempt.stop else None
+    order = StopOrder(
+        cause=event.cause,
+        reason=event.reason,
+        beneficiary=event.beneficiary or earlier,
+        ordered_at_s=at_s,
+        grace_s=event.grace_s,
+    )
+    return job.but(state=JobState.STOPPING, attempt=replace(attempt, stop=order))
+
+
+def _ended(state: State, job: Job, event: AttemptEnded, at_s: float) -> Job:
+    if event.then is Then.END:
+        if event.end_state not in ENDED:
+            raise _illegal(state, job.job_id, event, f"ends the job, but its end state is {event.end_state}")
+        return job.but(state=event.end_state, attempt=None)
+    if event.end_state is not None:
+        raise _illegal(state, job.job_id, event, f"does not end the job, but names {event.end_state}")
+    n_stalled = 0 if has_progressed(job) else job.n_stalled + stalls(job, event.exit_reason)
+    return job.but(
+        state=JobState.QUEUED,
+        attempt=None,
+        attempt_start_checkpoint=None,
+        not_before_s=event.not_before_s,
+        queued_since_s=at_s,
+        n_retries=job.n_retries + (event.then is Then.RETRY),
+        n_preemptions=job.n_preemptions + (event.outcome is AttemptOutcome.PREEMPTED and _was_preempted(job)),
+        n_stalled=n_stalled,
+    )
+
+
+def _was_preempted(job: Job) -> bool:
+    stop = job.attempt.stop if job.attempt else None
+    return stop is not None and stop.cause is StopCause.PREEMPT
+
+
+def _join(state: State, event: NodeJoined) -> None:
+    node = event.node
+    old = state.nodes.get(node.node_id)
+    if old is not None and node.generation <= old.generation:
+        return
+    lost = displaced(state, node)
+    if lost:
+        ids = ", ".join(job.job_id for job in lost)
+        raise _illegal_node(node.node_id, event, f"its devices changed while held by {ids}; end those attempts first")
+    state.put_node(node)
+
+
+def _leave(state: State, event: NodeLeft) -> None:
+    old = state.nodes.get(event.node_id)
+    if old is None or event.generation < old.generation:
+        return
+    lost = holders(state, event.node_id)
+    if lost:
+        ids = ", ".join(job.job_id for job in lost)
+        raise _illegal_node(event.node_id, event, f"{ids} still hold its devices; end those attempts first")
+    state.drop_node(event.node_id)
+
+
+def _illegal(state: State, job_id: str, event: Event, why: str) -> IllegalTransition:
+    job = state.jobs.get(job_id)
+    return IllegalTransition(
+        subject=job_id,
+        from_state=job.state if job else None,
+        event=event_type_name(event),
+        why=why,
+        recent=state.recent.get(job_id, ()),
+    )
+
+
+def _illegal_node(node_id: str, event: Event, why: str) -> IllegalTransition:
+    return IllegalTransition(subject=f"node {node_id}", from_state="known", event=event_type_name(event), why=why)

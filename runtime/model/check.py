@@ -1,0 +1,149 @@
+"""The invariants, as a function that every test runs after every event. Pure and slow on purpose.
+
+Everything derived is computed anew from jobs and nodes, in the plainest way, and compared.
+"""
+
+from __future__ import annotations
+
+from .errors import InvariantViolation
+from .indexes import Deadline, Delayed, Indexes, Lane, Queued
+from .nouns import Attempt, Job
+from .state import State
+from .states import HOLDING, JobState
+
+
+def check(state: State) -> None:
+    """Verify that the state can be true.
+
+    Raises:
+        InvariantViolation: the first rule that does not hold, and what was found.
+    """
+    for job_id, job in state.jobs.items():
+        _check_job(state, job_id, job)
+    _check_devices(state)
+    _check_indexes(state)
+    for node_id, node in state.nodes.items():
+        _require(state, node.node_id == node_id, "a node is filed under its id", f"{node.node_id} under {node_id}")
+        indexes = [device.index for device in node.devices]
+        _require(state, len(set(indexes)) == len(indexes), "device indexes of a node differ", f"{node_id}: {indexes}")
+    _require(state, set(state.recent) <= set(state.jobs), "only live jobs have recent events", str(set(state.recent)))
+    orders = [job.order for job in state.jobs.values()]
+    _require(state, len(set(orders)) == len(orders), "no two jobs share a place in the order", str(sorted(orders)))
+
+
+def _check_job(state: State, job_id: str, job: Job) -> None:
+    attempt = job.attempt
+    _require(state, job.job_id == job_id, "a job is filed under its id", f"{job.job_id} under {job_id}", job_id)
+    _require(state, not job.state.is_ended, "ended jobs leave the state", f"{job_id} is {job.state}", job_id)
+    holds = "a job holds devices exactly while starting, running or stopping"
+    _require(state, (attempt is not None) == (job.state in HOLDING), holds, f"{job_id} is {job.state}", job_id)
+    counts = (job.n_attempts, job.n_retries, job.n_preemptions, job.n_stalled)
+    _require(state, min(counts) >= 0, "counts are not negative", f"{job_id}: {counts}", job_id)
+    _require(
+        state,
+        job.n_retries <= job.max_retries,
+        "no more retries than allowed",
+        f"{job_id}: {job.n_retries} of {job.max_retries}",
+        job_id,
+    )
+    if attempt is not None:
+        _check_attempt(state, job, attempt)
+
+
+def _check_attempt(state: State, job: Job, attempt: Attempt) -> None:
+    job_id = job.job_id
+    _require(
+        state,
+        attempt.number == job.n_attempts,
+        "the attempt that holds devices is the newest",
+        f"{job_id}: #{attempt.number} of {job.n_attempts}",
+        job_id,
+    )
+    is_stopping = job.state is JobState.STOPPING
+    _require(
+        state, is_stopping == (attempt.stop is not None), "a job is stopping exactly when asked to", job_id, job_id
+    )
+    if job.state is JobState.RUNNING:
+        _require(state, attempt.started_at_s is not None, "a running attempt has a start time", job_id, job_id)
+    n_devices = sum(len(set(placement.devices)) for placement in attempt.placements)
+    _require(
+        state,
+        n_devices == job.shape.n_devices,
+        "a gang is whole or absent",
+        f"{job_id} asked for {job.shape.n_devices} devices and holds {n_devices}",
+        job_id,
+    )
+    rank = 0
+    for placement in attempt.placements:
+        _require(state, placement.first_rank == rank, "ranks follow each other", f"{job_id}: {placement}", job_id)
+        rank += len(placement.devices)
+        per_node = job.shape.devices_per_node
+        _require(
+            state,
+            per_node is None or len(placement.devices) % per_node == 0,
+            "each node carries whole groups",
+            f"{job_id}: {len(placement.devices)} devices on {placement.node_id}, groups of {per_node}",
+            job_id,
+        )
+
+
+def _check_devices(state: State) -> None:
+    taken: dict[tuple[str, int], str] = {}
+    for job in state.jobs.values():
+        for placement in job.attempt.placements if job.attempt else ():
+            node = state.nodes.get(placement.node_id)
+            there = {device.index: device.kind for device in node.devices} if node else {}
+            for device in placement.devices:
+                name = f"{placement.node_id}:{device}"
+                _require(state, device in there, "placements are on existing devices", name, job.job_id)
+                wanted = job.shape.accelerator
+                fits = wanted is None or there[device] == wanted
+                _require(state, fits, "a job holds the kind of device it asked for", f"{name}: {wanted}", job.job_id)
+                other = taken.setdefault((placement.node_id, device), job.job_id)
+                rule = "no device in two attempts"
+                _require(state, other == job.job_id, rule, f"{name} in {other} and {job.job_id}", job.job_id)
+
+
+def _check_indexes(state: State) -> None:
+    expected = recompute_indexes(state)
+    for name in ("free", "kinds", "queue", "delayed", "deadlines", "holding"):
+        kept, slow = getattr(state.index, name), getattr(expected, name)
+        _require(state, kept == slow, f"index `{name}` equals its recomputation", f"kept {kept}, should be {slow}")
+
+
+def recompute_indexes(state: State) -> Indexes:
+    """The indexes from nothing but jobs and nodes."""
+    slow = Indexes()
+    held = {
+        (placement.node_id, device)
+        for job in state.jobs.values()
+        if job.attempt is not None
+        for placement in job.attempt.placements
+        for device in placement.devices
+    }
+    for node_id, node in state.nodes.items():
+        free = [d.index for d in node.devices if (node_id, d.index) not in held]
+        slow.free[node_id] = sum(2**i for i in free)
+        by_kind: dict[str | None, int] = {None: sum(2**d.index for d in node.devices)}
+        for kind in {d.kind for d in node.devices}:
+            by_kind[kind] = sum(2**d.index for d in node.devices if d.kind == kind)
+        slow.kinds[node_id] = by_kind
+    for job in sorted(state.jobs.values(), key=lambda job: job.order):
+        if job.state in HOLDING:
+            slow.holding.add(job.job_id)
+        elif job.not_before_s > state.clock_s:
+            slow.delayed.append(Delayed(job.not_before_s, job.order, job.job_id))
+        else:
+            lanes = slow.queue.setdefault(job.priority, {})
+            lanes.setdefault(Lane(job.shape, job.is_preemptible), []).append(Queued(job.order, job.job_id))
+        if job.state is JobState.QUEUED and job.queue_timeout_s is not None:
+            slow.deadlines.append(Deadline(job.queued_since_s + job.queue_timeout_s, job.job_id))
+    slow.delayed.sort()
+    slow.deadlines.sort()
+    return slow
+
+
+def _require(state: State, is_true: bool, rule: str, found: str, job_id: str | None = None) -> None:
+    if not is_true:
+        recent = state.recent.get(job_id, ()) if job_id else ()
+        raise InvariantViolation(rule=rule, found=found, job_id=job_id, recent=recent)

@@ -1,0 +1,206 @@
+"""Events, journal entries and snapshots as JSON values, and back. Pure.
+
+Dataclasses become objects by field name; a field with a default may be missing, an unknown one is an error. Old
+payloads are upcast step by step (`UPCASTS`) before they are read.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from enum import StrEnum
+from functools import cache
+from types import MappingProxyType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from .errors import BadPayload
+from .events import Event, Recorded
+from .names import EVENT_CLASSES, event_type_name
+from .nouns import Job, Node
+from .state import State
+
+T = TypeVar("T")
+Json = Any
+JsonObject = dict[str, Json]
+
+EVENT_VERSIONS: Mapping[str, int] = MappingProxyType(dict.fromkeys(EVENT_CLASSES, 1))
+"""The version each event type is written in. Raise one together with an entry in `UPCASTS`."""
+
+UPCASTS: Mapping[tuple[str, int], Callable[[JsonObject], JsonObject]] = MappingProxyType({})
+"""(type, version) -> the payload one version newer."""
+
+SNAPSHOT_VERSION = 1
+
+
+def encode_event(event: Event) -> JsonObject:
+    """The event's payload, in the version `EVENT_VERSIONS[event_type_name(event)]`."""
+    payload: JsonObject = _encode(event)
+    return payload
+
+
+def decode_event(event_type: str, version: int, payload: JsonObject) -> Event:
+    """The event of a stored payload of any known version.
+
+    Raises:
+        BadPayload: an unknown type or version, or a payload that does not fit.
+    """
+    event_class = EVENT_CLASSES.get(event_type)
+    if event_class is None:
+        raise BadPayload(path=event_type, why=f"unknown event type; known are {', '.join(EVENT_CLASSES)}")
+    current = upcast(event_type, version, payload)
+    return _decode(event_class, current, event_type)
+
+
+def upcast(event_type: str, version: int, payload: JsonObject) -> JsonObject:
+    """A stored payload in the version of today.
+
+    Raises:
+        BadPayload: written by a newer program, or no step leads on from this version.
+    """
+    target = EVENT_VERSIONS[event_type]
+    if version > target:
+        raise BadPayload(path=event_type, why=f"version {version} is newer than this program, which knows {target}")
+    for step in range(version, target):
+        change = UPCASTS.get((event_type, step))
+        if change is None:
+            raise BadPayload(path=event_type, why=f"no step leads on from version {step}")
+        payload = change(payload)
+    return payload
+
+
+def encode_recorded(recorded: Recorded) -> JsonObject:
+    name = event_type_name(recorded.event)
+    return {
+        "seq": recorded.seq,
+        "type": name,
+        "version": EVENT_VERSIONS[name],
+        "at_s": recorded.at_s,
+        "actor": recorded.actor,
+        "on_behalf_of": recorded.on_behalf_of,
+        "project": recorded.project,
+        "payload": encode_event(recorded.event),
+    }
+
+
+def decode_recorded(entry: JsonObject) -> Recorded:
+    """
+    Raises:
+        BadPayload: as `decode_event`, or a part of the envelope is missing.
+    """
+    missing = {"seq", "type", "version", "at_s", "actor", "payload"} - set(entry)
+    if missing:
+        raise BadPayload(path="recorded", why=f"missing {', '.join(sorted(missing))}")
+    return Recorded(
+        seq=entry["seq"],
+        at_s=entry["at_s"],
+        actor=entry["actor"],
+        on_behalf_of=entry.get("on_behalf_of"),
+        project=entry.get("project"),
+        event=decode_event(entry["type"], entry["version"], entry["payload"]),
+    )
+
+
+def encode_state(state: State) -> JsonObject:
+    """A snapshot: everything but the indexes, which follow from it."""
+    return {
+        "version": SNAPSHOT_VERSION,
+        "last_seq": state.last_seq,
+        "clock_s": state.clock_s,
+        "nodes": [_encode(node) for node in state.nodes.values()],
+        "jobs": [_encode(job) for job in state.jobs.values()],
+        "fences": dict(state.fences),
+        "recent": {job_id: list(notes) for job_id, notes in state.recent.items()},
+    }
+
+
+def decode_state(snapshot: JsonObject) -> State:
+    """
+    Raises:
+        BadPayload: a version this program does not know, or a snapshot that does not fit.
+    """
+    if snapshot.get("version") != SNAPSHOT_VERSION:
+        raise BadPayload(
+            path="snapshot", why=f"version {snapshot.get('version')}, this program knows {SNAPSHOT_VERSION}"
+        )
+    missing = {"last_seq", "clock_s", "nodes", "jobs", "fences", "recent"} - set(snapshot)
+    if missing:
+        raise BadPayload(path="snapshot", why=f"missing {', '.join(sorted(missing))}")
+    state = State(last_seq=snapshot["last_seq"], clock_s=snapshot["clock_s"], fences=dict(snapshot["fences"]))
+    for n, node in enumerate(snapshot["nodes"]):
+        state.put_node(_decode(Node, node, f"snapshot.nodes[{n}]"))
+    for n, job in enumerate(snapshot["jobs"]):
+        state.put_job(_decode(Job, job, f"snapshot.jobs[{n}]"))
+    state.recent = {job_id: tuple(notes) for job_id, notes in snapshot["recent"].items()}
+    return state
+
+
+def _encode(value: object) -> Json:
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, tuple):
+        return [_encode(part) for part in value]
+    if is_dataclass(value):
+        cls: Any = type(value)
+        return {name: _encode(getattr(value, name)) for name in _field_names(cls)}
+    return value
+
+
+@cache
+def _field_names(cls: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(cls))
+
+
+def _decode(cls: type[T], value: Json, path: str) -> T:
+    if not isinstance(value, dict):
+        raise BadPayload(path=path, why=f"expected an object, got {value!r}")
+    key: Any = cls
+    plan = _plan(key)
+    unknown = set(value) - set(plan)
+    if unknown:
+        raise BadPayload(path=path, why=f"unknown {', '.join(sorted(unknown))}; known are {', '.join(plan)}")
+    found = {}
+    for name, (hint, is_required) in plan.items():
+        if name in value:
+            found[name] = _decode_as(hint, value[name], f"{path}.{name}")
+        elif is_required:
+            raise BadPayload(path=f"{path}.{name}", why="missing")
+    return cls(**found)
+
+
+@cache
+def _plan(cls: Any) -> Mapping[str, tuple[Any, bool]]:
+    """Type and "is required" of each field."""
+    hints = get_type_hints(cls)
+    return {field.name: (hints[field.name], _is_required(field)) for field in fields(cls)}
+
+
+def _is_required(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def _decode_as(hint: Any, value: Json, path: str) -> Any:
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        options = [option for option in get_args(hint) if option is not type(None)]
+        return None if value is None else _decode_as(options[0], value, path)
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise BadPayload(path=path, why=f"expected a list, got {value!r}")
+        return tuple(_decode_as(get_args(hint)[0], part, f"{path}[{n}]") for n, part in enumerate(value))
+    if is_dataclass(hint):
+        return _decode(hint, value, path)  # type: ignore[arg-type]
+    return _decode_scalar(hint, value, path)
+
+
+def _decode_scalar(hint: type, value: Json, path: str) -> Any:
+    if issubclass(hint, StrEnum):
+        try:
+            return hint(value)
+        except ValueError:
+            raise BadPayload(path=path, why=f"{value!r} is none of {', '.join(hint)}") from None
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not hint:
+        raise BadPayload(path=path, why=f"expected {hint.__name__}, got {value!r}")
+    return value

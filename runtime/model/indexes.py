@@ -1,0 +1,143 @@
+"""What is derived from the live jobs and nodes, kept in step with every change instead of computed anew. Pure.
+
+`check` compares all of it with a slow recomputation.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
+
+from .devices import KindMasks, Masks, kind_masks, placement_masks
+from .errors import InvariantViolation
+from .nouns import Job, Node, Shape
+from .states import HOLDING, JobState
+
+
+class Lane(NamedTuple):
+    """Queued jobs of one class that are interchangeable for the scheduler; it looks at the first one only."""
+
+    shape: Shape
+    is_preemptible: bool
+
+
+class Queued(NamedTuple):
+    """A queued job's place in its lane; sorts by submission."""
+
+    order: int
+    job_id: str
+
+
+class Delayed(NamedTuple):
+    """A queued job that backs off; sorts by the time it may start."""
+
+    not_before_s: float
+    order: int
+    job_id: str
+
+
+class Deadline(NamedTuple):
+    """When a queued job gives up; sorts by time."""
+
+    at_s: float
+    job_id: str
+
+
+Entry = TypeVar("Entry", Queued, Delayed, Deadline)
+
+
+def lane_of(job: Job) -> Lane:
+    return Lane(job.shape, job.is_preemptible)
+
+
+def deadline_of(job: Job) -> Deadline | None:
+    """When a queued job gives up waiting; None: never."""
+    if job.queue_timeout_s is None:
+        return None
+    return Deadline(job.queued_since_s + job.queue_timeout_s, job.job_id)
+
+
+@dataclass(slots=True, kw_only=True)
+class Indexes:
+    free: Masks = field(default_factory=dict)
+    """Devices that no attempt holds, by node (every node has an entry)."""
+    kinds: dict[str, KindMasks] = field(default_factory=dict)
+    """All devices by node and kind."""
+    queue: dict[int, dict[Lane, list[Queued]]] = field(default_factory=dict)
+    """Jobs that may start now, by priority and lane, in order of submission. No empty parts."""
+    delayed: list[Delayed] = field(default_factory=list)
+    """Queued jobs whose `not_before_s` lies after the state's clock."""
+    deadlines: list[Deadline] = field(default_factory=list)
+    """Queued jobs with a queue timeout."""
+    holding: set[str] = field(default_factory=set)
+    """Jobs whose attempt holds devices."""
+
+    def add_job(self, job: Job, clock_s: float) -> None:
+        if job.state in HOLDING and job.attempt is not None:
+            self.holding.add(job.job_id)
+            for node_id, mask in placement_masks(job.attempt.placements).items():
+                self.free[node_id] &= ~mask
+        elif job.state is JobState.QUEUED:
+            self._enqueue(job, clock_s)
+
+    def remove_job(self, job: Job, clock_s: float) -> None:
+        if job.state in HOLDING and job.attempt is not None:
+            self.holding.discard(job.job_id)
+            for node_id, mask in placement_masks(job.attempt.placements).items():
+                self.free[node_id] |= mask
+        elif job.state is JobState.QUEUED:
+            self._dequeue(job, clock_s)
+
+    def promote(self, jobs: Mapping[str, Job], clock_s: float) -> None:
+        """Move jobs whose back-off is over by `clock_s` into their lanes."""
+        n_due = bisect_left(self.delayed, Delayed(clock_s, 1 << 62, ""))
+        for entry in self.delayed[:n_due]:
+            self._into_lane(jobs[entry.job_id])
+        del self.delayed[:n_due]
+
+    def set_node(self, node: Node, held: int) -> None:
+        """Add a node or replace its registration; `held` are its devices that attempts hold."""
+        masks = kind_masks(node)
+        self.kinds[node.node_id] = masks
+        self.free[node.node_id] = masks[None] & ~held
+
+    def remove_node(self, node_id: str) -> None:
+        del self.kinds[node_id]
+        del self.free[node_id]
+
+    def _enqueue(self, job: Job, clock_s: float) -> None:
+        deadline = deadline_of(job)
+        if deadline is not None:
+            insort(self.deadlines, deadline)
+        if job.not_before_s > clock_s:
+            insort(self.delayed, Delayed(job.not_before_s, job.order, job.job_id))
+        else:
+            self._into_lane(job)
+
+    def _into_lane(self, job: Job) -> None:
+        lanes = self.queue.setdefault(job.priority, {})
+        insort(lanes.setdefault(lane_of(job), []), Queued(job.order, job.job_id))
+
+    def _dequeue(self, job: Job, clock_s: float) -> None:
+        deadline = deadline_of(job)
+        if deadline is not None:
+            _remove_sorted(self.deadlines, deadline)
+        if job.not_before_s > clock_s:
+            _remove_sorted(self.delayed, Delayed(job.not_before_s, job.order, job.job_id))
+            return
+        lanes = self.queue[job.priority]
+        lane = lanes[lane_of(job)]
+        _remove_sorted(lane, Queued(job.order, job.job_id))
+        if not lane:
+            del lanes[lane_of(job)]
+            if not lanes:
+                del self.queue[job.priority]
+
+
+def _remove_sorted(entries: list[Entry], entry: Entry) -> None:
+    at = bisect_left(entries, entry)
+    if at == len(entries) or entries[at] != entry:
+        raise InvariantViolation(rule="a queued job is in the queue's index", found=f"{entry} is not")
+    del entries[at]

@@ -1,0 +1,228 @@
+"""How an attempt ended, and what becomes of its job: from what the server knows first, from evidence second. Pure.
+
+`classify` names the ending, `disposition` decides what follows. The patterns that recognize an ending in a log are
+data (`exit_patterns.toml`) and are passed in.
+"""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from .apply import stalls
+from .events import Then
+from .evidence import ExitPattern, find_pattern, last_line
+from .nouns import Job
+from .states import EXIT_DO_NOT_REQUEUE, EXIT_REQUEUE, AttemptOutcome, ExitReason, JobState, StopCause
+
+EXIT_COMMAND_NOT_FOUND = 127
+"""Exit code of a shell whose command does not exist (POSIX, Shell Command Language, section 2.8.2)."""
+EXIT_SIGNAL_BASE = 128
+"""A shell reports a child killed by signal n as 128 + n."""
+_SIGNALS = frozenset(signal.Signals)
+SUPERVISOR_LOST = "its supervisor vanished without an exit record"
+NEVER_RETRIED = frozenset({ExitReason.BAD_PYTHON, ExitReason.BAD_COMMAND, ExitReason.DO_NOT_REQUEUE})
+"""A new attempt would end in the same way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExitFacts:
+    """What is known about an attempt whose process tree is gone."""
+
+    stop: StopCause | None
+    """Why we asked it to stop; None: we did not."""
+    exit_code: int | None
+    """Negative: killed by that signal. None: unknown."""
+    was_killed: bool = False
+    """We had to kill it, or something it left behind."""
+    oom_killed: bool = False
+    """The kernel says that it was killed for memory."""
+    supervisor_lost: bool = False
+    missing_metrics: tuple[str, ...] = ()
+    """Required metrics that were never logged."""
+    non_finite_metrics: tuple[str, ...] = ()
+    """Required metrics whose last value is NaN or infinite."""
+    log_tail: str = ""
+    patterns: tuple[ExitPattern, ...] = ()
+
+
+class Ending(NamedTuple):
+    outcome: AttemptOutcome
+    reason: ExitReason
+    evidence: str | None
+    """The line that tells why; None when the ending needs no explanation."""
+
+
+def classify(facts: ExitFacts) -> Ending:
+    """Name the ending of an attempt that ran."""
+    match facts.stop:
+        case StopCause.CANCEL:
+            return Ending(AttemptOutcome.CANCELLED, ExitReason.CANCELLED, None)
+        case StopCause.TIMEOUT:
+            return Ending(AttemptOutcome.TIMED_OUT, ExitReason.RUN_TIMEOUT, last_line(facts.log_tail))
+        case StopCause.HANG:
+            return Ending(AttemptOutcome.FAILED, ExitReason.HUNG, last_line(facts.log_tail))
+        case StopCause.PREEMPT | StopCause.SHUTDOWN:
+            return _after_notice(facts)
+        case None:
+            return _unasked(facts)
+
+
+def classify_unlaunched(stop: StopCause | None, reason: ExitReason, evidence: str) -> Ending:
+    """Name the ending of an attempt whose command never ran."""
+    return _asked(stop, evidence) or Ending(AttemptOutcome.LAUNCH_FAILED, reason, evidence)
+
+
+def classify_lost(stop: StopCause | None, evidence: str) -> Ending:
+    """Name the ending of an attempt whose node is gone."""
+    return _asked(stop, evidence) or Ending(AttemptOutcome.NODE_LOST, ExitReason.NODE_LOST, evidence)
+
+
+def _asked(stop: StopCause | None, evidence: str) -> Ending | None:
+    """The ending that a stop order explains by itself."""
+    if stop is StopCause.CANCEL:
+        return Ending(AttemptOutcome.CANCELLED, ExitReason.CANCELLED, evidence)
+    if stop in (StopCause.PREEMPT, StopCause.SHUTDOWN):
+        return Ending(AttemptOutcome.PREEMPTED, ExitReason.PREEMPTED, evidence)
+    return None
+
+
+def _after_notice(facts: ExitFacts) -> Ending:
+    if _meets_criteria(facts):
+        return Ending(AttemptOutcome.SUCCEEDED, ExitReason.COMPLETED, None)
+    if facts.exit_code in (0, EXIT_REQUEUE):
+        return Ending(AttemptOutcome.PREEMPTED, ExitReason.PREEMPTED, None)
+    if facts.exit_code == EXIT_DO_NOT_REQUEUE:
+        return Ending(AttemptOutcome.PREEMPTED, ExitReason.DO_NOT_REQUEUE, last_line(facts.log_tail))
+    return Ending(AttemptOutcome.PREEMPTED, ExitReason.PREEMPTED, _how_it_left(facts))
+
+
+def _how_it_left(facts: ExitFacts) -> str | None:
+    """The evidence of an attempt that did not leave as the contract says."""
+    if facts.exit_code is None:
+        return SUPERVISOR_LOST
+    if facts.was_killed and facts.exit_code == -signal.SIGKILL:
+        return "did not leave within its grace and was killed"
+    return _failure(facts).evidence
+
+
+def _unasked(facts: ExitFacts) -> Ending:
+    if facts.exit_code is None or facts.supervisor_lost:
+        return Ending(AttemptOutcome.NODE_LOST, ExitReason.SUPERVISOR_LOST, SUPERVISOR_LOST)
+    if _meets_criteria(facts):
+        return Ending(AttemptOutcome.SUCCEEDED, ExitReason.COMPLETED, None)
+    if facts.exit_code == EXIT_REQUEUE:
+        return Ending(AttemptOutcome.PREEMPTED, ExitReason.REQUEUE_ASKED, None)
+    if facts.exit_code == EXIT_DO_NOT_REQUEUE:
+        return Ending(AttemptOutcome.FAILED, ExitReason.DO_NOT_REQUEUE, last_line(facts.log_tail))
+    return _failure(facts)
+
+
+def _meets_criteria(facts: ExitFacts) -> bool:
+    return facts.exit_code == 0 and not facts.missing_metrics and not facts.non_finite_metrics
+
+
+def _failure(facts: ExitFacts) -> Ending:
+    """The reason and the line for an attempt that ended badly, whoever asked it to."""
+
+    def failed(reason: ExitReason, evidence: str | None) -> Ending:
+        return Ending(AttemptOutcome.FAILED, reason, evidence)
+
+    if facts.oom_killed:
+        return failed(ExitReason.OUT_OF_MEMORY_HOST, "the kernel killed it for memory")
+    if facts.exit_code == 0:
+        return _criteria_missed(facts)
+    found = find_pattern(facts.log_tail, facts.patterns)
+    if found is not None:
+        return failed(found.reason, found.line)
+    if facts.non_finite_metrics:
+        return _criteria_missed(facts)
+    number = _signal_number(facts.exit_code)
+    if number is not None:
+        return failed(ExitReason.KILLED_BY_SIGNAL, f"killed by signal {number} ({signal.Signals(number).name})")
+    if facts.exit_code == EXIT_COMMAND_NOT_FOUND:
+        return failed(ExitReason.BAD_COMMAND, last_line(facts.log_tail))
+    return failed(ExitReason.CODE_ERROR, last_line(facts.log_tail) or f"exit code {facts.exit_code}, no output")
+
+
+def _criteria_missed(facts: ExitFacts) -> Ending:
+    if facts.non_finite_metrics:
+        names = ", ".join(facts.non_finite_metrics)
+        evidence = f"last value of required metrics is not finite: {names}"
+        return Ending(AttemptOutcome.FAILED, ExitReason.NON_FINITE_METRIC, evidence)
+    names = ", ".join(facts.missing_metrics)
+    return Ending(AttemptOutcome.FAILED, ExitReason.CRITERIA_NOT_MET, f"required metrics never logged: {names}")
+
+
+def _signal_number(exit_code: int | None) -> int | None:
+    """The signal that killed the command, directly or inside a shell; None: none did."""
+    if exit_code is None or 0 <= exit_code <= EXIT_SIGNAL_BASE:
+        return None
+    number = -exit_code if exit_code < 0 else exit_code - EXIT_SIGNAL_BASE
+    return number if number in _SIGNALS else None
+
+
+class RetryRules(Protocol):
+    """What `disposition` reads of the policy."""
+
+    @property
+    def max_stalled(self) -> int: ...
+    @property
+    def retry_backoff_s(self) -> float: ...
+    @property
+    def retry_backoff_max_s(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disposition:
+    """What becomes of a job after an attempt; the fields of `AttemptEnded` that follow from the ending."""
+
+    then: Then
+    end_state: JobState | None
+    """Set exactly when `then` is END."""
+    exit_reason: ExitReason
+    """The attempt's own, or NO_CHECKPOINT_PROGRESS when that ends the job."""
+    not_before_s: float
+
+
+def disposition(
+    job: Job, outcome: AttemptOutcome, reason: ExitReason, *, now_s: float, policy: RetryRules
+) -> Disposition:
+    """Decide what becomes of a job whose current attempt ended so.
+
+    The job is as before `AttemptEnded`, with every checkpoint already applied.
+    """
+    match outcome:
+        case AttemptOutcome.SUCCEEDED:
+            return _end(JobState.SUCCEEDED, reason)
+        case AttemptOutcome.CANCELLED:
+            return _end(JobState.CANCELLED, reason)
+        case AttemptOutcome.PREEMPTED | AttemptOutcome.NODE_LOST:
+            return _requeue(job, reason, now_s, policy)
+        case AttemptOutcome.TIMED_OUT:
+            return _end(JobState.FAILED, reason)
+        case AttemptOutcome.FAILED | AttemptOutcome.LAUNCH_FAILED:
+            if job.n_retries >= job.max_retries or reason in NEVER_RETRIED:
+                return _end(JobState.FAILED, reason)
+            not_before_s = now_s + _backoff_s(job.n_retries, policy)
+            return Disposition(then=Then.RETRY, end_state=None, exit_reason=reason, not_before_s=not_before_s)
+
+
+def _requeue(job: Job, reason: ExitReason, now_s: float, policy: RetryRules) -> Disposition:
+    if reason is ExitReason.DO_NOT_REQUEUE:
+        return _end(JobState.FAILED, reason)
+    if not stalls(job, reason):
+        return Disposition(then=Then.REQUEUE, end_state=None, exit_reason=reason, not_before_s=0.0)
+    if job.n_stalled + 1 >= policy.max_stalled:
+        return _end(JobState.FAILED, ExitReason.NO_CHECKPOINT_PROGRESS)
+    not_before_s = now_s + _backoff_s(job.n_stalled, policy)
+    return Disposition(then=Then.REQUEUE, end_state=None, exit_reason=reason, not_before_s=not_before_s)
+
+
+def _end(state: JobState, reason: ExitReason) -> Disposition:
+    return Disposition(then=Then.END, end_state=state, exit_reason=reason, not_before_s=0.0)
+
+
+def _backoff_s(n_earlier: int, policy: RetryRules) -> float:
+    return float(min(policy.retry_backoff_s * 2.0 ** min(n_earlier, 60), policy.retry_backoff_max_s))

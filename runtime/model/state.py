@@ -1,0 +1,113 @@
+"""The live state of the runtime: what is queued, what runs where, which nodes there are. Pure.
+
+It has one owner, who changes it by `apply` alone. The items in it are frozen and replaced. Ended jobs are not here;
+they live in the history tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .devices import count, placement_masks
+from .indexes import Indexes
+from .nouns import Job, Node
+
+N_RECENT = 6
+"""Events remembered per job for error messages."""
+
+
+@dataclass(slots=True, kw_only=True)
+class State:
+    jobs: dict[str, Job] = field(default_factory=dict)
+    """Live jobs by id."""
+    nodes: dict[str, Node] = field(default_factory=dict)
+    fences: dict[str, int] = field(default_factory=dict)
+    """Newest fencing number by session; older ones are refused."""
+    last_seq: int = 0
+    """Sequence number of the last applied event."""
+    clock_s: float = 0.0
+    """The latest time that an applied event carried; seconds since the epoch."""
+    recent: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The last few events of each live job, in words."""
+    index: Indexes = field(default_factory=Indexes)
+
+    def put_job(self, job: Job) -> None:
+        """Add a job, or replace it, and keep the indexes in step."""
+        old = self.jobs.get(job.job_id)
+        if old is not None:
+            self.index.remove_job(old, self.clock_s)
+        self.jobs[job.job_id] = job
+        self.index.add_job(job, self.clock_s)
+
+    def drop_job(self, job_id: str) -> None:
+        self.index.remove_job(self.jobs.pop(job_id), self.clock_s)
+        self.recent.pop(job_id, None)
+
+    def put_node(self, node: Node) -> None:
+        self.nodes[node.node_id] = node
+        held = 0
+        for job in holders(self, node.node_id):
+            held |= _held_on(job, node.node_id)
+        self.index.set_node(node, held)
+
+    def drop_node(self, node_id: str) -> None:
+        del self.nodes[node_id]
+        self.index.remove_node(node_id)
+
+    def advance(self, at_s: float) -> None:
+        """Move the clock forward (never back) and let jobs whose back-off is over into the queue."""
+        self.clock_s = max(self.clock_s, at_s)
+        self.index.promote(self.jobs, self.clock_s)
+
+    @property
+    def n_devices(self) -> int:
+        return sum(len(node.devices) for node in self.nodes.values())
+
+    @property
+    def n_devices_free(self) -> int:
+        return count(self.index.free)
+
+    @property
+    def n_queued(self) -> int:
+        return len(self.jobs) - len(self.index.holding)
+
+    @property
+    def n_running(self) -> int:
+        """Jobs that hold devices."""
+        return len(self.index.holding)
+
+
+def holders(state: State, node_id: str) -> list[Job]:
+    """Jobs whose attempt holds devices of this node, in order of submission."""
+    found = [job for job_id in state.index.holding if _held_on(job := state.jobs[job_id], node_id)]
+    return sorted(found, key=lambda job: job.order)
+
+
+def holder_of(state: State, node_id: str, device: int) -> Job | None:
+    """Who holds a device; None: it is free."""
+    for job in holders(state, node_id):
+        if _held_on(job, node_id) >> device & 1:
+            return job
+    return None
+
+
+def displaced(state: State, node: Node) -> list[Job]:
+    """Jobs that hold devices which a new registration of this node no longer has.
+
+    Their attempts must be ended before the registration can be applied.
+    """
+    old = state.nodes.get(node.node_id)
+    if old is None:
+        return []
+    kinds = {device.index: device.kind for device in node.devices}
+    gone = 0
+    for device in old.devices:
+        if kinds.get(device.index) != device.kind:
+            gone |= 1 << device.index
+    return [job for job in holders(state, node.node_id) if _held_on(job, node.node_id) & gone]
+
+
+def _held_on(job: Job, node_id: str) -> int:
+    if job.attempt is None:
+        return 0
+    return placement_masks(job.attempt.placements).get(node_id, 0)

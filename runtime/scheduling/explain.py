@@ -1,0 +1,158 @@
+"""Why a job is where it is, told by the functions that decide. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from runtime.model.nouns import Attempt, Job, Shape
+from runtime.model.state import State, holders
+from runtime.model.states import JobState, StopCause
+
+from .decision import Expire, Preempt, Reasons, Start, TimeOut
+from .fit import describe_placements, describe_shape, impossible
+from .order import queue_position
+from .policy import Policy
+from .round import Blocked, Promise, Round, play
+
+
+class UnknownJob(LookupError):
+    """No live job has this id."""
+
+
+def feasible(state: State, shape: Shape) -> str | None:
+    """None: a gang of this shape could run if the cluster were empty. Else what it asks for and what there is."""
+    return impossible(shape, state.index.kinds)
+
+
+def explain(state: State, job_id: str, *, now_s: float, policy: Policy) -> Reasons:
+    """Say why a live job waits, what it waits for, or for whom it leaves.
+
+    Raises:
+        UnknownJob: the job has ended or never was.
+    """
+    job = state.jobs.get(job_id)
+    if job is None:
+        raise UnknownJob(f"no live job {job_id}")
+    paper = play(state, now_s=now_s, policy=policy)
+    if job.attempt is not None:
+        return _explain_attempt(job, job.attempt, paper)
+    return _explain_wait(state, job, paper)
+
+
+def _explain_attempt(job: Job, attempt: Attempt, paper: Round) -> Reasons:
+    where = describe_placements(attempt.placements)
+    stop = attempt.stop
+    if stop is not None:
+        words = {
+            StopCause.PREEMPT: f"leaves for {stop.beneficiary}",
+            StopCause.CANCEL: "is being cancelled",
+            StopCause.TIMEOUT: "reached its time limit",
+            StopCause.HANG: "made no progress and is being stopped",
+            StopCause.SHUTDOWN: "stops because the runtime goes down",
+        }
+        details = (stop.reason, f"has {stop.grace_s:g} s from {stop.ordered_at_s:.0f} to checkpoint and leave {where}")
+        return Reasons(
+            summary=f"{job.job_id} {words[stop.cause]}",
+            queue_position=None,
+            details=details,
+            beneficiary=stop.beneficiary,
+        )
+    for action in paper.actions:
+        if isinstance(action, Preempt | TimeOut) and action.job_id == job.job_id:
+            beneficiary = action.beneficiary if isinstance(action, Preempt) else None
+            summary = f"{job.job_id} is about to be stopped on {where}"
+            return Reasons(summary=summary, queue_position=None, details=(action.reason,), beneficiary=beneficiary)
+    verb = "runs on" if job.state is JobState.RUNNING else "starts on"
+    return Reasons(summary=f"{job.job_id} {verb} {where}", queue_position=None, details=(), beneficiary=None)
+
+
+def _explain_wait(state: State, job: Job, paper: Round) -> Reasons:
+    reason = feasible(state, job.shape)
+    if reason is not None:
+        return Reasons(
+            summary=f"{job.job_id} can not run on the nodes there are: it {reason}",
+            queue_position=None,
+            details=(),
+            beneficiary=None,
+        )
+    if job.not_before_s > paper.now_s:
+        summary = f"{job.job_id} backs off for another {job.not_before_s - paper.now_s:.0f} s before its next attempt"
+        return Reasons(summary=summary, queue_position=None, details=(), beneficiary=None)
+    summary, notes = _why_waiting(job, paper)
+    return Reasons(
+        summary=summary,
+        queue_position=queue_position(state, job.job_id, paper.now_s),
+        details=(*notes, *_node_lines(state, job.shape, paper)),
+        beneficiary=None,
+    )
+
+
+def _why_waiting(job: Job, paper: Round) -> tuple[str, tuple[str, ...]]:
+    for action in paper.actions:
+        if isinstance(action, Start | Expire) and action.job_id == job.job_id:
+            verb = "is about to start" if isinstance(action, Start) else "is about to give up"
+            return f"{job.job_id} {verb}", (action.reason,)
+    promise = paper.promises.get(job.job_id)
+    if promise is not None:
+        return _why_promised(job, promise, paper.state), ()
+    needs = f"needs {describe_shape(job.shape)}"
+    for block in paper.blocked:
+        if block.job_id == job.job_id:
+            return f"{job.job_id} {needs}; {_why_blocked(block, paper)}", ()
+    ahead = next((block for block in paper.blocked if _is_behind(job, block)), None)
+    if ahead is not None:
+        return f"{job.job_id} {needs}, and waits behind {ahead.job_id}, which {_why_blocked(ahead, paper)}", ()
+    return f"{job.job_id} {needs}, and waits for its turn", ()
+
+
+def _is_behind(job: Job, block: Blocked) -> bool:
+    is_same = (block.lane.shape, block.lane.is_preemptible) == (job.shape, job.is_preemptible)
+    return is_same and block.priority == job.priority
+
+
+def _why_promised(job: Job, promise: Promise, state: State) -> str:
+    where = describe_placements(promise.placements)
+    waits_for = promise.victims or tuple(_leaving_from(state, promise))
+    return f"{job.job_id} gets {where} as soon as {', '.join(waits_for)} left"
+
+
+def _leaving_from(state: State, promise: Promise) -> Iterator[str]:
+    for placement in promise.placements:
+        for holder in holders(state, placement.node_id):
+            held = holder.attempt.placements if holder.attempt else ()
+            if any(p.node_id == placement.node_id and set(p.devices) & set(placement.devices) for p in held):
+                yield holder.job_id
+
+
+def _why_blocked(block: Blocked, paper: Round) -> str:
+    if block.is_waiting_for_victims:
+        return "attempts are leaving for it already"
+    if block.behind is not None:
+        head = paper.state.jobs[block.behind]
+        return f"there is room, but a start could delay {head.job_id} ({head.priority_class}), which comes first"
+    return "too few devices are free or held by lower, preemptible jobs"
+
+
+def _node_lines(state: State, shape: Shape, paper: Round) -> Iterator[str]:
+    """`a: 3 of 8 usable devices free; j1 (normal) holds 4, j2 (exploratory, leaving) holds 1`."""
+    wanted = paper.usable(shape)
+    for node_id in sorted(state.nodes):
+        mask = wanted.get(node_id)
+        if mask is None:
+            yield f"{node_id}: has no devices for it ({_kinds(state, node_id)})"
+            continue
+        n_free = (state.index.free[node_id] & mask).bit_count()
+        held = ", ".join(_hold(job, node_id) for job in holders(state, node_id))
+        yield f"{node_id}: {n_free} of {mask.bit_count()} usable devices free" + (f"; {held}" if held else "")
+
+
+def _hold(job: Job, node_id: str) -> str:
+    placements = job.attempt.placements if job.attempt else ()
+    n = sum(len(p.devices) for p in placements if p.node_id == node_id)
+    leaving = ", leaving" if job.state is JobState.STOPPING else ""
+    return f"{job.job_id} ({job.priority_class}{leaving}) holds {n}"
+
+
+def _kinds(state: State, node_id: str) -> str:
+    kinds = state.index.kinds[node_id]
+    return ", ".join(f"{mask.bit_count()} {kind}" for kind, mask in kinds.items() if kind is not None) or "no devices"
