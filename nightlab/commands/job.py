@@ -1,0 +1,176 @@
+"""`nightlab job ...`: run, list, get, logs, cancel, explain. What needs more room is in `job_run`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from nightlab.failure import ExitCode
+from nightlab.output import ago, note, print_json, print_table
+
+from .job_run import run
+from .options import HomeOption, JsonOption, runtime
+
+app = typer.Typer(
+    rich_markup_mode=None,
+    add_completion=False,
+    help="Run, list, explain, cancel jobs; read their output.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Example:  nightlab job run --gpus 1 -- python train.py --lr 3e-4",
+)
+RUN_EPILOG = """\b
+Examples:
+  nightlab job run --gpus 1 -- python train.py --lr 3e-4
+  nightlab job run --watch --param lr=3e-4 --args-style argparse -- python train.py
+  nightlab job run -f workload.yaml --override compute.num_accelerators=2"""
+
+app.command(
+    epilog=RUN_EPILOG,
+    context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]},
+)(run)
+
+JobId = Annotated[str, typer.Argument(metavar="JOB", help="Job id, such as j1.", show_default=False)]
+
+
+@app.command("list", epilog="Example:  nightlab job list --all --state failed")
+def list_jobs(
+    all_states: Annotated[bool, typer.Option("--all", "-a", help="Ended jobs too.")] = False,
+    state: Annotated[
+        list[str] | None, typer.Option(help="Only jobs in this state; may be given again.", metavar="STATE")
+    ] = None,
+    session: Annotated[str | None, typer.Option(help="Only jobs of this research session.", metavar="S")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Newest N jobs.", metavar="N")] = 50,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List jobs, newest first: those that wait or run, or all of them."""
+    from nightlab.failure import wrong_use
+    from nightlab.following import placed
+    from runtime_client.models import ENDED_STATES, LIVE_STATES
+
+    allowed = (*LIVE_STATES, *sorted(ENDED_STATES))
+    for name in state or ():
+        if name not in allowed:
+            raise wrong_use(f"--state {name!r} is no state; allowed: {', '.join(allowed)}", code="bad_state")
+    states = state or (None if all_states else LIVE_STATES)
+    with runtime(home) as client:
+        jobs = client.jobs(states=states, session_id=session, limit=limit)
+    if as_json:
+        print_json(jobs)
+        return
+    if not jobs:
+        print("no such jobs" if state or all_states else "nothing waits or runs (ended jobs: nightlab job list --all)")
+        return
+    rows = [
+        (
+            job.job_id,
+            job.state,
+            job.spec.experiment_name,
+            job.spec.priority_class,
+            placed(job) if not job.is_ended else "",
+            ago(job.submitted_at),
+            job.exit_reason or (f"preempted {job.n_preemptions}x" if job.n_preemptions else ""),
+        )
+        for job in jobs
+    ]
+    print_table(("job", "state", "experiment", "class", "where", "submitted", "note"), rows, state_column=1)
+
+
+@app.command("get", epilog="Example:  nightlab job get j1 --json")
+def get_job(job_id: JobId, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Show one job: its spec, where it stands, every attempt."""
+    from nightlab.job_page import print_job
+
+    with runtime(home) as client:
+        job = client.job(job_id)
+    if as_json:
+        print_json(job)
+    else:
+        print_job(job)
+
+
+@app.command("logs", epilog="Example:  nightlab job logs j1 -f")
+def logs(
+    job_id: JobId,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")] = False,
+    attempt: Annotated[
+        int | None, typer.Option(min=1, help="Of this attempt.", show_default="the latest", metavar="N")
+    ] = None,
+    lines: Annotated[int, typer.Option(min=1, help="The last N lines.", metavar="N")] = 1000,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the output of a job. With -f, follow it through all attempts to its end; Ctrl-C leaves it alone."""
+    from nightlab.following import JobFollower
+    from nightlab.job_page import last_lines
+
+    with runtime(home) as client:
+        if follow:
+            _follow(JobFollower(client, job_id, shows_output=not as_json, shows_state=not as_json), as_json)
+            return
+        chunk = last_lines(client, job_id, attempt, lines)
+    if as_json:
+        print_json(chunk)
+    else:
+        sys.stdout.write(chunk.text)
+
+
+def _follow(follower: object, as_json: bool) -> None:
+    from nightlab.following import JobFollower
+
+    assert isinstance(follower, JobFollower)
+    try:
+        job = follower.until_end()
+    except KeyboardInterrupt:
+        note("\ndetached; the job goes on")
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
+    if as_json:
+        print_json(job)
+
+
+@app.command("cancel", epilog="Example:  nightlab job cancel j1 j2 --reason 'wrong data'")
+def cancel(
+    job_ids: Annotated[list[str], typer.Argument(metavar="JOB...", help="Job ids.", show_default=False)],
+    reason: Annotated[str, typer.Option(help="Kept with the job.", metavar="TEXT")] = "",
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """End jobs: waiting ones at once, running ones with notice and grace. Exit 1 if one could not be cancelled."""
+    from runtime_client.errors import Rejected
+
+    done: list[object] = []
+    failed: list[dict[str, object]] = []
+    with runtime(home) as client:
+        for job_id in job_ids:
+            try:
+                job = client.cancel(job_id, reason=reason)
+            except Rejected as error:
+                failed.append({"job_id": job_id, "code": error.code, "message": error.message})
+                continue
+            done.append(job)
+            if not as_json:
+                print(f"{job_id}: {'cancelled' if job.is_ended else 'asked to stop; it ends within its grace'}")
+    if as_json:
+        print_json({"cancelled": done, "failed": failed})
+    else:
+        for one in failed:
+            note(f"{one['job_id']}: {one['message']}")
+    if failed:
+        raise typer.Exit(ExitCode.WORK_FAILED)
+
+
+@app.command("explain", epilog="Example:  nightlab job explain j1")
+def explain(job_id: JobId, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Say why a job waits, was preempted or failed: the answer of the functions that decide."""
+    with runtime(home) as client:
+        explanation = client.explain(job_id)
+    if as_json:
+        print_json(explanation)
+        return
+    print(explanation.summary)
+    if explanation.queue_position is not None:
+        print(f"place in the queue: {explanation.queue_position}")
+    for line in explanation.details:
+        print(f"  {line}")

@@ -1,0 +1,272 @@
+"""`nightlab job run`: from a command line, a workload file, or both, to a job; and on request to its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nightlab.failure import ExitCode, wrong_use
+from nightlab.output import note, print_json
+
+from .options import HomeOption, JsonOption, runtime
+
+if TYPE_CHECKING:
+    from runtime_client.client import RuntimeClient
+    from runtime_client.models import JobSpec, JobView
+
+SECONDS_BY_UNIT = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+class PriorityClass(StrEnum):
+    CRITICAL = "critical"
+    NORMAL = "normal"
+    EXPLORATORY = "exploratory"
+
+
+class ArgsStyleOption(StrEnum):
+    """As `runtime_client.models.ArgsStyle`, which costs an import of pydantic; a test compares them."""
+
+    NONE = "none"
+    ARGPARSE = "argparse"
+    HYDRA = "hydra"
+    ENV = "env"
+    YAML = "yaml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the flags say; None and empty: nothing."""
+
+    command: tuple[str, ...]
+    n_devices: int | None
+    accelerator_type: str | None
+    run_name: str | None
+    experiment: str | None
+    priority: str | None
+    params: tuple[str, ...]
+    seed: int | None
+    args_style: str | None
+    env: tuple[str, ...]
+    python: str | None
+    cwd: Path | None
+    timeout: str | None
+    file: Path | None
+    overrides: tuple[str, ...]
+    idempotency_key: str | None
+
+
+def run(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="COMMAND", help="The command and its arguments.", show_default=False),
+    ] = None,
+    gpus: Annotated[
+        int | None, typer.Option("--gpus", "--devices", min=1, help="Devices in all.", show_default="1")
+    ] = None,
+    accelerator_type: Annotated[
+        str | None, typer.Option("--type", help="Device model, such as H100.", show_default="any", metavar="MODEL")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the MLflow run.")] = None,
+    experiment: Annotated[str | None, typer.Option(help="Experiment.", show_default="the folder's name")] = None,
+    priority: Annotated[PriorityClass | None, typer.Option(help="Priority class.", show_default="normal")] = None,
+    param: Annotated[list[str] | None, typer.Option(help="A parameter; may be given again.", metavar="K=V")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**32 - 1, help="Fills {seed}, and goes with the parameters.")
+    ] = None,
+    args_style: Annotated[
+        ArgsStyleOption | None, typer.Option(help="How parameters reach the script.", show_default="none")
+    ] = None,
+    env: Annotated[
+        list[str] | None, typer.Option(help="An environment variable; may be given again.", metavar="K=V")
+    ] = None,
+    python: Annotated[
+        str | None,
+        typer.Option(help="Interpreter, or folder of an environment.", show_default="of this shell", metavar="PATH"),
+    ] = None,
+    cwd: Annotated[Path | None, typer.Option(help="Working directory.", show_default="the present one")] = None,
+    timeout: Annotated[
+        str | None, typer.Option(help="Run time of one attempt: 90s, 30m, 2h; a bare number is minutes.")
+    ] = None,
+    file: Annotated[Path | None, typer.Option("-f", "--file", help="Workload file; flags win over it.")] = None,
+    override: Annotated[
+        list[str] | None, typer.Option(help="Set a field of the spec; may be given again.", metavar="FIELD=VALUE")
+    ] = None,
+    idempotency_key: Annotated[
+        str | None, typer.Option(help="The same key returns the same job instead of a second one.", metavar="KEY")
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch/--no-watch", help="Follow it to its end; exit 1 if it failed.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and print the spec; submit nothing.")] = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Submit a job: the command after --, or a workload file.
+
+    It runs in this shell's Python (the active venv or conda environment) and in this folder. Nothing of nightlab
+    need be installed there. Parameters fill {name} in the command, and reach the script as --args-style says. A
+    command of one word with spaces in it is given to the shell.
+    """
+    asked = Asked(
+        command=tuple(command or ()),
+        n_devices=gpus,
+        accelerator_type=accelerator_type,
+        run_name=name,
+        experiment=experiment,
+        priority=priority,
+        params=tuple(param or ()),
+        seed=seed,
+        args_style=args_style,
+        env=tuple(env or ()),
+        python=python,
+        cwd=cwd,
+        timeout=timeout,
+        file=file,
+        overrides=tuple(override or ()),
+        idempotency_key=idempotency_key,
+    )
+    spec = spec_of(asked)
+    if dry_run:
+        _show_spec(spec, as_json)
+        return
+    with runtime(home) as client:
+        job = client.submit(spec)
+        if watch:
+            _watch(client, job, as_json)
+            return
+    if as_json:
+        print_json(job)
+    else:
+        print(f"{job.job_id} {job.state}")
+        note(f"follow it:  nightlab job logs -f {job.job_id}")
+
+
+def spec_of(asked: Asked) -> JobSpec:
+    """The checked spec.
+
+    Raises:
+        Failure: a flag or the file is wrong; says which and what is allowed.
+    """
+    from nightlab.foreign_workload import made_ours
+    from nightlab.workload import checked_spec, laid_over, read_workload, resolve_folder, scalar, set_field, split_pair
+
+    fields: dict[str, Any] = {}
+    if asked.file is not None:
+        fields, warnings = made_ours(read_workload(asked.file))
+        resolve_folder(fields, asked.file.parent.resolve())
+        for warning in warnings:
+            note(f"{asked.file}: {warning}")
+    fields = laid_over(fields, _from_flags(asked))
+    for pair in asked.params:
+        name, text = split_pair(pair, "--param")
+        set_field(fields, f"parameters.{name}", scalar(text), option="--param")
+    for pair in asked.overrides:
+        name, text = split_pair(pair, "--override")
+        set_field(fields, name, scalar(text), option="--override")
+    _fill_in(fields, asked)
+    return checked_spec(fields, source=str(asked.file) if asked.file else "job run")
+
+
+def _from_flags(asked: Asked) -> dict[str, Any]:
+    from nightlab.shell import named_python
+    from nightlab.workload import split_pair
+
+    command: object = asked.command or None
+    if len(asked.command) == 1 and " " in asked.command[0].strip():
+        command = asked.command[0]
+    flat = {
+        "command": command,
+        "mlflow_run_name": asked.run_name,
+        "experiment_name": asked.experiment,
+        "priority_class": asked.priority,
+        "seed": asked.seed,
+        "args_style": asked.args_style,
+        "timeout_minutes": None if asked.timeout is None else minutes(asked.timeout),
+        "idempotency_token": asked.idempotency_key,
+        "env_variables": dict(split_pair(pair, "--env") for pair in asked.env) or None,
+    }
+    nested: dict[str, dict[str, Any]] = {
+        "compute": {"num_accelerators": asked.n_devices, "accelerator_type": asked.accelerator_type},
+        "environment": {"python": None if asked.python is None else named_python(asked.python)},
+        "code_source": {"root_path": None if asked.cwd is None else _folder(asked.cwd)},
+    }
+    fields: dict[str, Any] = {name: value for name, value in flat.items() if value is not None}
+    for name, inner in nested.items():
+        given = {key: value for key, value in inner.items() if value is not None}
+        if given:
+            fields[name] = given
+    return fields
+
+
+def _fill_in(fields: dict[str, Any], asked: Asked) -> None:
+    """What neither file nor flags say: the folder, the experiment, the shell's Python."""
+    from nightlab.shell import experiment_for, present_python
+
+    if "command" not in fields and asked.file is None:
+        raise wrong_use("no command: give one after --, or a workload file with -f.", code="no_command", path="command")
+    here = Path.cwd() if asked.file is None else asked.file.parent.resolve()
+    if fields.get("code_source") is None:
+        fields["code_source"] = {"root_path": str(here)}
+    folder = (
+        Path(str(fields["code_source"].get("root_path", here))) if isinstance(fields["code_source"], dict) else here
+    )
+    fields.setdefault("experiment_name", experiment_for(folder))
+    environment = fields.get("environment") or {}
+    if isinstance(environment, dict) and environment.get("python") is None:
+        fields["environment"] = {**environment, "python": present_python()}
+
+
+def _folder(given: Path) -> str:
+    folder = given.expanduser().resolve()
+    if not folder.is_dir():
+        raise wrong_use(f"--cwd {given}: {folder} is not a folder.", code="no_folder", path="code_source.root_path")
+    return str(folder)
+
+
+def minutes(text: str) -> float:
+    """`90s`, `30m`, `2h`, `1d`, or minutes.
+
+    Raises:
+        Failure: it is none of these.
+    """
+    number, unit = (text[:-1], text[-1]) if text[-1:] in SECONDS_BY_UNIT else (text, "m")
+    try:
+        value = float(number) * SECONDS_BY_UNIT[unit] / 60
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise wrong_use(
+            f"--timeout {text!r} is no length of time; write 90s, 30m, 2h or 1d.", code="bad_timeout", path="timeout"
+        )
+    return value
+
+
+def _show_spec(spec: JobSpec, as_json: bool) -> None:
+    if as_json:
+        print_json(spec)
+        return
+    import yaml
+
+    print(yaml.safe_dump(spec.model_dump(mode="json", exclude_defaults=True), sort_keys=False), end="")
+    note("nothing was submitted")
+
+
+def _watch(client: RuntimeClient, job: JobView, as_json: bool) -> None:
+    from nightlab.following import JobFollower
+
+    try:
+        ended = JobFollower(client, job.job_id, shows_output=not as_json, shows_state=True).until_end()
+    except KeyboardInterrupt:
+        note(
+            f"\ndetached; {job.job_id} goes on. Follow it: nightlab job logs -f {job.job_id}; "
+            f"end it: nightlab job cancel {job.job_id}"
+        )
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
+    if as_json:
+        print_json(ended)
+    if ended.state != "succeeded":
+        raise typer.Exit(ExitCode.WORK_FAILED)

@@ -1,0 +1,39 @@
+"""Options that several commands share, and how they reach the runtime."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from runtime_client.client import RuntimeClient
+
+HomeOption = Annotated[
+    Path | None,
+    typer.Option("--home", help="Home folder; NIGHTLAB_HOME, or ~/.nightlab if that is not set.", show_default=False),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON envelope instead of text.")]
+
+
+def home_folder(given: Path | None) -> Path:
+    """Absolute; need not exist."""
+    named = given or (Path(os.environ["NIGHTLAB_HOME"]) if os.environ.get("NIGHTLAB_HOME") else None)
+    return (named or Path.home() / ".nightlab").expanduser().resolve()
+
+
+@contextmanager
+def runtime(home: Path | None) -> Iterator[RuntimeClient]:
+    """A client of the runtime of this home.
+
+    Raises:
+        RuntimeClientError: none runs; `nightlab.__main__` tells the person.
+    """
+    from runtime_client.client import RuntimeClient
+
+    with RuntimeClient.from_home(home_folder(home)) as client:
+        yield client

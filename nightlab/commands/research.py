@@ -1,0 +1,248 @@
+"""`nightlab research ...`: sessions of the agent, read and asked through its store; the service does the work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nightlab.failure import ExitCode, Failure, unreachable, work_failed, wrong_use
+from nightlab.output import ago, note, plural, print_json, print_table
+
+from .options import HomeOption, JsonOption, home_folder
+
+if TYPE_CHECKING:
+    from agent.store.store import AgentStore
+    from agent.task import Task
+
+app = typer.Typer(
+    rich_markup_mode=None,
+    add_completion=False,
+    help="Sessions: start, follow, stop, resume, report.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Example:  nightlab research start task.yaml --follow",
+)
+
+SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="Session id, such as s1.", show_default=False)]
+FollowOption = Annotated[bool, typer.Option("--follow", help="Show it live until it ends; Ctrl-C leaves it running.")]
+
+
+@app.command("start", epilog="Example:  nightlab research start examples/digits/task.yaml --follow")
+def start(
+    task_file: Annotated[Path, typer.Argument(metavar="TASK.yaml", help="Task file.", show_default=False)],
+    follow: FollowOption = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Start a session on a task.
+
+    The task file says what may be done: objective, job, search space, budgets. Jobs run in this shell's Python
+    unless the file names another one.
+    """
+    task = _task(task_file)
+    folder = home_folder(home)
+    _refuse_if_down(folder)
+    with _store(folder) as store:
+        session = store.create_session(task)
+    if as_json:
+        print_json(asdict(session))
+    else:
+        print(f"{session.session_id} started: {session.task_name}")
+    _follow_or_say_how(folder, session.session_id, follow, as_json)
+
+
+@app.command("list", epilog="Example:  nightlab research list --json")
+def list_sessions(home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """List sessions, newest first."""
+    with _store(home_folder(home)) as store:
+        sessions = store.sessions()
+    if as_json:
+        print_json([asdict(session) for session in sessions])
+        return
+    if not sessions:
+        print("no sessions yet; start one with: nightlab research start TASK.yaml")
+        return
+    rows = [
+        (
+            session.session_id,
+            session.state.value,
+            session.task_name,
+            session.n_trials,
+            ago(session.created_at),
+            session.result.verdict if session.result else session.message,
+        )
+        for session in sessions
+    ]
+    print_table(("session", "state", "task", "#trials", "started", "note"), rows, state_column=1)
+
+
+@app.command("show", epilog="Example:  nightlab research show s1")
+def show(
+    session_id: SessionId, follow: FollowOption = False, home: HomeOption = None, as_json: JsonOption = False
+) -> None:
+    """Show a session: its trials, its best, what it does and why, its result."""
+    from nightlab.session_page import print_session, session_data
+
+    folder = home_folder(home)
+    with _known(folder, session_id) as store:
+        if follow and not as_json:
+            _follow_or_say_how(folder, session_id, follow, as_json)
+        elif as_json:
+            print_json(session_data(store, session_id))
+        else:
+            print_session(store, session_id)
+
+
+@app.command("stop", epilog="Example:  nightlab research stop s1")
+def stop(session_id: SessionId, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Ask a session to stop in order. It can be resumed; its running jobs are dealt with by the session itself."""
+    with _known(home_folder(home), session_id) as store:
+        session = store.request_stop(session_id)
+    if as_json:
+        print_json(asdict(session))
+        return
+    print(f"{session_id} is {session.state}")
+    if session.state == "stopping":
+        note(f"resume it later with: nightlab research resume {session_id}")
+
+
+@app.command("resume", epilog="Example:  nightlab research resume s1 --follow")
+def resume(
+    session_id: SessionId, follow: FollowOption = False, home: HomeOption = None, as_json: JsonOption = False
+) -> None:
+    """Go on with a session that was stopped, or failed for a reason that is mended."""
+    from agent.store.store import SessionNotRunnable
+
+    folder = home_folder(home)
+    with _known(folder, session_id) as store:
+        _refuse_if_down(folder)
+        try:
+            session = store.request_resume(session_id)
+        except SessionNotRunnable as error:
+            raise work_failed(str(error), code="session_not_runnable") from error
+    if as_json:
+        print_json(asdict(session))
+    else:
+        print(f"{session_id} is {session.state}")
+    _follow_or_say_how(folder, session_id, follow, as_json)
+
+
+@app.command("report", epilog="Example:  nightlab research report s1 -o report.html --open")
+def report(
+    session_id: SessionId,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write it there.", metavar="PATH")] = None,
+    open_it: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write the session's report as it stands now, one HTML file that needs nothing else; print where it is."""
+    from agent.report import gather_report_input, write_report
+
+    folder = home_folder(home)
+    with _known(folder, session_id) as store:
+        path = _report_path(store, folder, session_id, output)
+        if output is not None or not path.is_file() or store.session(session_id).result is None:
+            from runtime_client.client import RuntimeClient
+
+            with RuntimeClient.from_home(folder) as client:
+                path = write_report(gather_report_input(store, client, session_id), path)
+    if as_json:
+        print_json({"session_id": session_id, "path": str(path)})
+    else:
+        print(path)
+    if open_it:
+        typer.launch(path.as_uri())
+
+
+def _report_path(store: AgentStore, folder: Path, session_id: str, output: Path | None) -> Path:
+    if output is not None:
+        return output.expanduser().resolve()
+    written = store.session(session_id).report_path
+    return Path(written) if written else folder / "reports" / f"{session_id}.html"
+
+
+def _task(task_file: Path) -> Task:
+    """The checked task, with this shell's Python filled in.
+
+    Raises:
+        Failure: the file or the interpreter is not as it must be.
+    """
+    from agent.task_file import TaskError, load_task
+    from nightlab.shell import named_python, present_python
+    from runtime_client.models import Environment
+
+    try:
+        task = load_task(task_file)
+    except TaskError as error:
+        path = error.problems[0].path if error.problems else None
+        raise wrong_use(str(error), code="bad_task", path=path) from error
+    named = task.job.environment.python
+    if named is not None:
+        near_file = task_file.parent / Path(named).expanduser()
+        python: str | None = named_python(str(near_file) if "/" in named else named)
+    else:
+        python = present_python()
+    job = task.job.model_copy(update={"environment": Environment(python=python)})
+    return task.model_copy(update={"job": job})
+
+
+def _refuse_if_down(folder: Path) -> None:
+    from runtime_client.client import RuntimeClient
+    from runtime_client.errors import RuntimeClientError
+
+    try:
+        with RuntimeClient.from_home(folder, timeout_s=5.0) as client:
+            client.info()
+    except RuntimeClientError as error:
+        raise unreachable(error.message, code=error.code) from error
+
+
+@contextmanager
+def _store(folder: Path) -> Iterator[AgentStore]:
+    from agent.store.store import AgentStore
+
+    with closing(AgentStore.open(folder)) as store:
+        yield store
+
+
+@contextmanager
+def _known(folder: Path, session_id: str) -> Iterator[AgentStore]:
+    """The store, which has this session.
+
+    Raises:
+        Failure: it has not.
+    """
+    from agent.store.store import SessionNotFound
+
+    with _store(folder) as store:
+        try:
+            store.session(session_id)
+        except SessionNotFound as error:
+            raise Failure(str(error), exit_code=ExitCode.WRONG_USE, code="unknown_session", kind="not_found") from error
+        yield store
+
+
+def _follow_or_say_how(folder: Path, session_id: str, follow: bool, as_json: bool) -> None:
+    if not follow:
+        if not as_json:
+            note(f"follow it:  nightlab research show {session_id} --follow")
+        return
+    from nightlab.session_following import follow_session
+
+    try:
+        ended = follow_session(folder, session_id, is_quiet=as_json)
+    except KeyboardInterrupt:
+        note(f"\ndetached; {session_id} goes on. Stop it in order with: nightlab research stop {session_id}")
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
+    if ended.state == "failed":
+        raise work_failed(f"{session_id} failed: {ended.message}", code="session_failed")
+    if not as_json:
+        print(
+            ended.result.sentence
+            if ended.result
+            else f"{session_id} is {ended.state} ({plural(ended.n_trials, 'trial')})"
+        )

@@ -1,0 +1,155 @@
+"""`nightlab status`: what is up, what runs, what waits, what an operator should know."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from nightlab.failure import ExitCode
+from nightlab.output import ago, plural, print_json, print_table
+from nightlab.services.control import is_up, present_settings
+from nightlab.services.programs import AGENT, MLFLOW, SERVER
+from nightlab.services.settings import ServiceFiles, ServiceSettings
+from nightlab.services.state import ServicePhase, SupervisorState, read_state
+
+from .options import HomeOption, JsonOption, home_folder
+
+if TYPE_CHECKING:
+    from agent.store.views import SessionView
+    from runtime_client.models import ServerInfo
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
+
+
+@app.command(epilog="Example:  nightlab status --json")
+def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Show what is up, what runs, what waits. Exit 0 if the runtime answers, 3 if not."""
+    folder = home_folder(home)
+    settings = present_settings(folder)
+    state = read_state(ServiceFiles(folder)) if is_up(folder) else None
+    info, problem = _ask_runtime(folder)
+    sessions = _live_sessions(folder)
+    services = _services(settings, state, info)
+    if as_json:
+        print_json(
+            {
+                "is_up": info is not None,
+                "home": str(folder),
+                "problem": problem,
+                "services": services,
+                "runtime": info,
+                "sessions": [_session_data(session) for session in sessions],
+            }
+        )
+    else:
+        _print(folder, services, info, problem, sessions)
+    if info is None:
+        raise typer.Exit(ExitCode.UNREACHABLE)
+
+
+def _ask_runtime(folder: Path) -> tuple[ServerInfo | None, str | None]:
+    """What the server says, or why it says nothing."""
+    from runtime_client.client import RuntimeClient
+    from runtime_client.errors import RuntimeClientError
+
+    try:
+        with RuntimeClient.from_home(folder, timeout_s=5.0) as client:
+            return client.info(), None
+    except RuntimeClientError as error:
+        return None, error.message
+
+
+def _live_sessions(folder: Path) -> list[SessionView]:
+    """Sessions that somebody may wait for; none without a store, which is not made here."""
+    if not (folder / "agent.db").exists():
+        return []
+    from contextlib import closing
+
+    from agent.store.store import AgentStore
+    from agent.store.views import SessionState
+
+    with closing(AgentStore.open(folder)) as store:
+        return [s for s in store.sessions() if s.state in (SessionState.RUNNING, SessionState.STOPPING)]
+
+
+def _services(
+    settings: ServiceSettings | None, state: SupervisorState | None, info: ServerInfo | None
+) -> list[dict[str, object]]:
+    """One entry a service: its name, state, address, pid, restarts."""
+    addresses = {
+        SERVER: settings.url if settings else None,
+        MLFLOW: settings.tracking_url if settings else None,
+        AGENT: None,
+    }
+    found: list[dict[str, object]] = []
+    for name, address in addresses.items():
+        known = None if state is None else state.services.get(name)
+        found.append(
+            {
+                "name": name,
+                "state": _service_state(name, known.phase if known else None, settings, info),
+                "address": address,
+                "pid": known.pid if known else None,
+                "n_restarts": known.n_restarts if known else 0,
+            }
+        )
+    return found
+
+
+def _service_state(
+    name: str, phase: ServicePhase | None, settings: ServiceSettings | None, info: ServerInfo | None
+) -> str:
+    if name == SERVER and info is not None:
+        return "up"
+    if name == MLFLOW and info is not None:
+        return info.mlflow_state
+    if phase is None:
+        return "off" if name == MLFLOW and settings is not None and settings.tracking_url is None else "down"
+    if phase is ServicePhase.RUNNING:
+        return "starting" if name in (SERVER, MLFLOW) else "up"
+    return phase.value
+
+
+def _print(
+    folder: Path,
+    services: list[dict[str, object]],
+    info: ServerInfo | None,
+    problem: str | None,
+    sessions: list[SessionView],
+) -> None:
+    rows = [(str(one["name"]), str(one["state"]), _address(one), _remark(one)) for one in services]
+    print_table(("service", "state", "address", "note"), rows, state_column=1)
+    print()
+    if info is None:
+        print(problem)
+        return
+    print(
+        f"{info.n_devices_free} of {plural(info.n_devices, 'device')} free, "
+        f"{plural(info.n_running, 'job')} running, {info.n_queued} waiting, up since {ago(info.started_at)}"
+    )
+    if info.n_outbox:
+        print(f"{plural(info.n_outbox, 'record')} not yet at MLflow; nothing is lost")
+    for session in sessions:
+        print(
+            f"session {session.session_id} ({session.task_name}) {session.state}, {plural(session.n_trials, 'trial')}"
+        )
+    for notice in info.notices:
+        print(f"! {notice}")
+    print(f"home {folder}")
+
+
+def _address(service: dict[str, object]) -> str:
+    return str(service["address"] or "")
+
+
+def _remark(service: dict[str, object]) -> str:
+    n = service["n_restarts"]
+    return f"started again {n}x" if n else ""
+
+
+def _session_data(session: SessionView) -> dict[str, object]:
+    data = asdict(session)
+    return {name: data[name] for name in ("session_id", "task_name", "state", "message", "n_trials", "device_seconds")}

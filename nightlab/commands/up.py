@@ -1,0 +1,179 @@
+"""`nightlab up`: start the runtime, MLflow and the agent on this machine."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from nightlab.failure import wrong_use
+from nightlab.output import note, print_json
+from nightlab.services.control import Services, differences, is_up, present_settings, start
+from nightlab.services.health import answers
+from nightlab.services.settings import DEFAULT_MLFLOW_PORT, DEFAULT_PORT, ServiceFiles, ServiceSettings
+from nightlab.services.state import Phase
+
+from .options import HomeOption, JsonOption, home_folder
+
+DEVICES_FORM = re.compile(r"auto|cpu:[1-9]\d{0,4}|fake:[1-9]\d{0,4}x[A-Za-z0-9][A-Za-z0-9_.\-]*")
+WAIT_FOR_OTHER_S = 90.0
+
+EPILOG = """\b
+Examples:
+  nightlab up                        every GPU, or CPU slots where there is none
+  nightlab up --devices cpu:4        four CPU slots
+  nightlab up --devices fake:8xH100  pretended GPUs, to try the scheduler
+  nightlab up --mlflow http://mlflow.example:5000"""
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
+
+
+@app.command(epilog=EPILOG)
+def up(
+    devices: Annotated[
+        str | None, typer.Option(help="auto, cpu:N, or fake:NxMODEL.", show_default="auto", metavar="DEVICES")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Port of the runtime; 0 takes a free one.", show_default=str(DEFAULT_PORT)),
+    ] = None,
+    mlflow: Annotated[
+        str | None, typer.Option(help="Use this MLflow server instead of starting one.", metavar="URL")
+    ] = None,
+    no_mlflow: Annotated[bool, typer.Option("--no-mlflow", help="Keep records here, mirror to no MLflow.")] = False,
+    mlflow_port: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=65535, help="Port of our MLflow; 0 takes a free one.", show_default=str(DEFAULT_MLFLOW_PORT)
+        ),
+    ] = None,
+    database: Annotated[
+        str | None, typer.Option(help="Database of the runtime; SQLite in the home folder if not given.", metavar="URL")
+    ] = None,
+    foreground: Annotated[bool, typer.Option("--foreground", help="Stay; Ctrl-C stops in order.")] = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Start the runtime, MLflow and the agent on this machine.
+
+    Returns when the runtime answers; MLflow needs half a minute more and is waited for by nobody. What dies is
+    started again. Services listen on loopback only.
+    """
+    wanted = _settings(home_folder(home), devices, port, mlflow, no_mlflow, mlflow_port, database)
+    if is_up(wanted.home):
+        services, is_new = Services(_same_as_present(wanted, port, mlflow_port)), False
+        _await_other_start(services)
+    else:
+        services, is_new = start(wanted, is_tied=foreground), True
+    _report(services, is_new, as_json)
+    if foreground and is_new:
+        _stay(services)
+
+
+def _settings(
+    home: Path,
+    devices: str | None,
+    port: int | None,
+    mlflow: str | None,
+    no_mlflow: bool,
+    mlflow_port: int | None,
+    database: str | None,
+) -> ServiceSettings:
+    if devices is not None and not DEVICES_FORM.fullmatch(devices):
+        raise wrong_use(
+            f"--devices {devices!r} is not understood; allowed are auto, cpu:N (e.g. cpu:4) and "
+            "fake:NxMODEL (e.g. fake:8xH100).",
+            code="bad_devices",
+            path="devices",
+        )
+    if mlflow is not None and no_mlflow:
+        raise wrong_use("--mlflow and --no-mlflow contradict each other; give one of them.", code="contradiction")
+    if mlflow is not None and (urlsplit(mlflow).scheme not in ("http", "https") or not urlsplit(mlflow).hostname):
+        raise wrong_use(
+            f"--mlflow {mlflow!r} is no address of a server; give one like http://host:5000.",
+            code="bad_mlflow_url",
+            path="mlflow",
+        )
+    starts_mlflow = mlflow is None and not no_mlflow
+    return ServiceSettings(
+        home=home,
+        devices=devices or "auto",
+        port=DEFAULT_PORT if port is None else port,
+        mlflow_url=mlflow.rstrip("/") if mlflow else None,
+        mlflow_port=(DEFAULT_MLFLOW_PORT if mlflow_port is None else mlflow_port) if starts_mlflow else None,
+        database_url=database,
+    )
+
+
+def _same_as_present(wanted: ServiceSettings, port: int | None, mlflow_port: int | None) -> ServiceSettings:
+    """The settings that are up.
+
+    Raises:
+        Failure: they are not what was asked for; a port that was not named, or 0, is as wanted.
+    """
+    present = present_settings(wanted.home)
+    if present is None:
+        return wanted
+    compared = wanted
+    if not port:
+        compared = replace(compared, port=present.port)
+    if not mlflow_port and wanted.mlflow_port is not None and present.mlflow_port is not None:
+        compared = replace(compared, mlflow_port=present.mlflow_port)
+    differing = differences(compared, present)
+    if differing:
+        raise wrong_use(
+            f"nightlab is already up at {present.url} with other settings: {'; '.join(differing)}. "
+            "Run `nightlab down` first; jobs are resumed.",
+            code="up_with_other_settings",
+        )
+    return present
+
+
+def _await_other_start(services: Services) -> None:
+    """Another `up` may be at work; its runtime is ours too."""
+    deadline = time.monotonic() + WAIT_FOR_OTHER_S
+    while not answers(f"{services.url}/v1/health") and is_up(services.settings.home) and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+
+def _report(services: Services, is_new: bool, as_json: bool) -> None:
+    settings = services.settings
+    if as_json:
+        print_json(
+            {"url": services.url, "mlflow_url": services.mlflow_url, "home": str(settings.home), "is_new": is_new}
+        )
+        return
+    print(f"nightlab is {'up' if is_new else 'already up'} at {services.url} (devices {settings.devices})")
+    if settings.mlflow_url is not None:
+        print(f"MLflow: {settings.mlflow_url}")
+    elif settings.mlflow_port is not None:
+        behind = " comes up in the background, in half a minute" if is_new else ""
+        print(f"MLflow: {services.mlflow_url}{behind}")
+    else:
+        print("MLflow: none; records stay here")
+    print(f"Logs:   {ServiceFiles(settings.home).logs}")
+    print("Next:   nightlab status | nightlab job run -- python train.py | nightlab down")
+
+
+def _stay(services: Services) -> None:
+    """Until Ctrl-C: then stop in order; at a second one, at once."""
+    note("Ctrl-C stops in order.")
+    try:
+        while is_up(services.settings.home):
+            time.sleep(0.5)
+        return
+    except KeyboardInterrupt:
+        note("Stopping in order; running jobs checkpoint first. Ctrl-C again stops at once.")
+    try:
+        services.stop(watch=_silent)
+    except KeyboardInterrupt:
+        services.stop_at_once()
+
+
+def _silent(phase: Phase) -> None:
+    """Nothing to show."""

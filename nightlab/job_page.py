@@ -1,0 +1,69 @@
+"""One job for a person: what it is, where it stands, its attempts; and the end of its output."""
+
+from __future__ import annotations
+
+import shlex
+import time
+
+from runtime_client.models import AttemptView, JobView, LogChunk
+from runtime_client.protocol import Runtime
+
+from .following import state_line
+from .output import ago, duration, print_table
+
+BYTES_A_LINE = 200
+CHUNK_LIMIT_BYTES = 16 * 1024 * 1024
+
+
+def print_job(job: JobView) -> None:
+    spec = job.spec
+    command = spec.command if isinstance(spec.command, str) else shlex.join(spec.command)
+    lines = [
+        ("experiment", spec.experiment_name),
+        ("command", command),
+        ("devices", f"{spec.compute.num_accelerators} {spec.compute.accelerator_type or ''}".strip()),
+        ("class", f"{spec.priority_class} ({'preemptible' if job.preemptible else 'not preemptible'})"),
+        ("python", spec.environment.python or ""),
+        ("folder", spec.code_source.root_path if spec.code_source else "a scratch folder"),
+        ("parameters", ", ".join(f"{name}={value}" for name, value in spec.parameters.items())),
+        ("submitted", ago(job.submitted_at)),
+        ("checkpoint", "" if job.checkpoint_step is None else f"step {job.checkpoint_step}"),
+        ("MLflow run", job.mlflow_url or job.run_id),
+    ]
+    print(state_line(job))
+    for name, value in lines:
+        if value:
+            print(f"  {name:<11} {value}")
+    if job.attempts:
+        print()
+        print_table(
+            ("attempt", "outcome", "where", "started", "ran", "exit", "why"),
+            [_attempt_row(attempt) for attempt in job.attempts],
+        )
+
+
+def _attempt_row(attempt: AttemptView) -> tuple[str, ...]:
+    where = " ".join(f"{p.node_id}:{','.join(map(str, p.devices))}" for p in attempt.placements)
+    until = attempt.ended_at or time.time()
+    for_whom = f" for {attempt.beneficiary}" if attempt.beneficiary else ""
+    return (
+        str(attempt.attempt),
+        f"{attempt.outcome or 'running'}{for_whom}",
+        where,
+        ago(attempt.started_at),
+        "" if attempt.started_at is None else duration(until - attempt.started_at),
+        "" if attempt.exit_code is None else str(attempt.exit_code),
+        attempt.evidence or attempt.exit_reason or "",
+    )
+
+
+def last_lines(client: Runtime, job_id: str, attempt: int | None, n_lines: int) -> LogChunk:
+    """The last lines of an attempt's output; reads backwards no further than needed, and 16 MiB at most."""
+    size = min(CHUNK_LIMIT_BYTES, max(4096, n_lines * BYTES_A_LINE))
+    while True:
+        chunk = client.logs(job_id, attempt=attempt, offset=-size, limit=size)
+        lines = chunk.text.splitlines(keepends=True)
+        is_all = len(chunk.text.encode()) < size
+        if len(lines) > n_lines or is_all or size >= CHUNK_LIMIT_BYTES:
+            return chunk.model_copy(update={"text": "".join(lines[-n_lines:])})
+        size = min(CHUNK_LIMIT_BYTES, size * 4)

@@ -1,0 +1,78 @@
+"""Exceptions of our other packages as failures of a command. One table; what is not in it is a bug of ours."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+from runtime_client.errors import (
+    Conflict,
+    Forbidden,
+    InvalidSpec,
+    NotFound,
+    OverBudget,
+    RuntimeClientError,
+    ServerFault,
+    TimedOut,
+    Unreachable,
+)
+
+from .failure import ExitCode, Failure
+
+CLIENT_TABLE: tuple[tuple[type[RuntimeClientError], ExitCode, str], ...] = (
+    (Unreachable, ExitCode.UNREACHABLE, "unavailable"),
+    (TimedOut, ExitCode.UNREACHABLE, "unavailable"),
+    (InvalidSpec, ExitCode.WRONG_USE, "invalid"),
+    (NotFound, ExitCode.WRONG_USE, "not_found"),
+    (Forbidden, ExitCode.WRONG_USE, "forbidden"),
+    (Conflict, ExitCode.WORK_FAILED, "conflict"),
+    (OverBudget, ExitCode.WORK_FAILED, "over_budget"),
+)
+
+
+def failure_of(error: Exception) -> Failure:
+    """What to tell the person about `error`, and the exit code."""
+    if isinstance(error, RuntimeClientError):
+        return _of_client(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        return Failure(
+            f"{error.filename}: {error.strerror}",
+            exit_code=ExitCode.WORK_FAILED,
+            code="file_error",
+            kind="invalid",
+        )
+    return _bug(error)
+
+
+def _of_client(error: RuntimeClientError) -> Failure:
+    for type_, exit_code, kind in CLIENT_TABLE:
+        if isinstance(error, type_):
+            return _failure(error, exit_code, kind)
+    if isinstance(error, ServerFault) and error.retryable:
+        return _failure(error, ExitCode.UNREACHABLE, "unavailable")
+    return _failure(error, ExitCode.BUG, "fault")
+
+
+def _failure(error: RuntimeClientError, exit_code: ExitCode, kind: str) -> Failure:
+    where = f"{error.path}: " if error.path and error.path not in error.message else ""
+    return Failure(
+        f"{where}{error.message}",
+        exit_code=exit_code,
+        code=error.code,
+        kind=kind,
+        path=error.path,
+        is_retryable=error.retryable,
+    )
+
+
+def _bug(error: Exception) -> Failure:
+    log = Path(tempfile.gettempdir()) / f"nightlab-bug-{time.strftime('%Y%m%d-%H%M%S')}.log"
+    log.write_text("".join(traceback.format_exception(error)))
+    return Failure(
+        f"a bug of nightlab: {type(error).__name__}: {error}. Please report it with {log}",
+        exit_code=ExitCode.BUG,
+        code="bug",
+        kind="fault",
+    )

@@ -1,0 +1,202 @@
+"""Starting, stopping and asking after the services, for the command line and the demo.
+
+`start_services(home, devices="cpu:2")` is the programmatic door: a context manager whose services end with the
+calling process, also when that is killed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from nightlab.failure import wrong_use
+
+from .leftovers import end_leftovers
+from .processes import runs_module
+from .settings import JobsAtStop, ServiceFiles, ServiceSettings, write_private
+from .starting import SupervisorProcess, await_answer, spawn_supervisor, with_ports
+from .state import Phase, SupervisorState, is_locked, locked, read_state
+
+if TYPE_CHECKING:
+    from runtime_client.client import RuntimeClient
+
+POLL_S = 0.05
+
+Watcher = Callable[[Phase], None]
+"""Called again and again while services stop, with what they are at."""
+
+
+def is_up(home: Path) -> bool:
+    """Whether a supervisor runs for this home. The server may still be starting."""
+    return is_locked(ServiceFiles(home).supervisor_lock)
+
+
+def present_settings(home: Path) -> ServiceSettings | None:
+    """What the services of this home run with, or ran with last; None: never."""
+    try:
+        return ServiceSettings.from_json(ServiceFiles(home).settings.read_text())
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def start(settings: ServiceSettings, *, is_tied: bool = False) -> Services:
+    """Start everything and return when the runtime answers; MLflow and the agent come up behind it.
+
+    With `is_tied` the services stop when this process ends, however it ends.
+
+    Raises:
+        Failure: services run already, a port is taken, or the server does not come up.
+    """
+    files = ServiceFiles(settings.home)
+    files.make()
+    with locked(files.command_lock):
+        if is_up(settings.home):
+            raise wrong_use(f"nightlab is already up for {settings.home}; stop it with: nightlab down", code="up")
+        end_leftovers(files)
+        settings = with_ports(settings)
+        write_private(files.settings, settings.to_json())
+        supervisor = spawn_supervisor(settings, is_tied=is_tied)
+        services = Services(settings, supervisor=supervisor)
+        try:
+            await_answer(settings, supervisor.process)
+        except BaseException:
+            services.stop_at_once()
+            raise
+    return services
+
+
+def start_services(
+    home: Path,
+    *,
+    devices: str = "auto",
+    port: int = 0,
+    mlflow: bool = True,
+    mlflow_url: str | None = None,
+    mlflow_port: int = 0,
+    database_url: str | None = None,
+    agent: bool = True,
+) -> Services:
+    """Start services that end with this process. Port 0 takes a free one.
+
+    Args:
+        mlflow: whether records are mirrored to an MLflow server: ours, or the one at `mlflow_url`.
+        agent: whether the agent service runs too.
+
+    Raises:
+        Failure: as `start`.
+    """
+    is_ours = mlflow and mlflow_url is None
+    settings = ServiceSettings(
+        home=home.resolve(),
+        devices=devices,
+        port=port,
+        mlflow_url=mlflow_url if mlflow else None,
+        mlflow_port=mlflow_port if is_ours else None,
+        database_url=database_url,
+        agent=agent,
+    )
+    return start(settings, is_tied=True)
+
+
+class Services:
+    """Running services. Leaving the context stops them; running jobs are requeued and resume at the next start."""
+
+    def __init__(self, settings: ServiceSettings, *, supervisor: SupervisorProcess | None = None) -> None:
+        """`supervisor`: None for services that another process started."""
+        self.settings = settings
+        self._files = ServiceFiles(settings.home)
+        self._supervisor = supervisor
+
+    @property
+    def url(self) -> str:
+        return self.settings.url
+
+    @property
+    def mlflow_url(self) -> str | None:
+        """Where MLflow is or will be; it answers up to half a minute after the runtime."""
+        return self.settings.tracking_url
+
+    @cached_property
+    def client(self) -> RuntimeClient:
+        from runtime_client.client import RuntimeClient
+
+        return RuntimeClient.from_home(self.settings.home)
+
+    def state(self) -> SupervisorState | None:
+        return read_state(self._files)
+
+    def stop(
+        self, *, jobs: JobsAtStop = JobsAtStop.REQUEUE, cancel_jobs: bool = False, watch: Watcher | None = None
+    ) -> None:
+        """Stop in order and return when nothing of the services is left. Stopping what is stopped is no error."""
+        wanted = JobsAtStop.CANCEL if cancel_jobs else jobs
+        with locked(self._files.command_lock):
+            self._end_supervisor(wanted, signal.SIGTERM, watch)
+        self._release()
+
+    def stop_at_once(self) -> None:
+        """Do not wait for jobs: training is left to its launcher, and adopted by the next start."""
+        self._end_supervisor(JobsAtStop.LEAVE, signal.SIGQUIT, None)
+        self._release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _end_supervisor(self, jobs: JobsAtStop, number: signal.Signals, watch: Watcher | None) -> None:
+        signalled: int | None = None
+        while is_up(self.settings.home):
+            pid = _supervisor_pid(self._files)
+            if pid is not None and pid != signalled:
+                write_private(self._files.stop_request, jobs.value)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+                signalled = pid
+            state = self.state()
+            if watch is not None and state is not None:
+                watch(state.phase)
+            time.sleep(POLL_S)
+        end_leftovers(self._files)
+
+    def _release(self) -> None:
+        client = self.__dict__.pop("client", None)
+        if client is not None:
+            client.close()
+        if self._supervisor is not None:
+            self._supervisor.process.wait()
+            if self._supervisor.lifeline is not None:
+                os.close(self._supervisor.lifeline)
+            self._supervisor = None
+
+
+def differences(wanted: ServiceSettings, present: ServiceSettings) -> list[str]:
+    """What is not as wanted, as `devices: cpu:2 (asked: cpu:4)`."""
+    return [
+        f"{name}: {_shown(getattr(present, name))} (asked: {_shown(getattr(wanted, name))})"
+        for name in ("devices", "port", "mlflow_url", "mlflow_port", "database_url")
+        if getattr(present, name) != getattr(wanted, name)
+    ]
+
+
+def _shown(value: object) -> str:
+    return "none" if value is None else str(value)
+
+
+def _supervisor_pid(files: ServiceFiles) -> int | None:
+    """As the supervisor wrote it into the file that it holds locked; None: it has not yet."""
+    try:
+        pid = int(files.supervisor_lock.read_text())
+    except (OSError, ValueError):
+        return None
+    return pid if runs_module(pid, "nightlab.services.supervisor") else None

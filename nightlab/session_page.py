@@ -1,0 +1,82 @@
+"""One session for a person, or as data: its trials, its best, what it does and why, its result."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from agent.store.store import AgentStore
+from agent.store.views import ParamValue, SessionView, TrialState, TrialView
+
+from .output import ago, duration, plural, print_table
+
+N_LINES = 8
+
+
+def session_data(store: AgentStore, session_id: str) -> dict[str, object]:
+    return {
+        "session": asdict(store.session(session_id)),
+        "trials": [asdict(trial) for trial in store.trials(session_id)],
+        "activity": [asdict(line) for line in store.activity(session_id)],
+    }
+
+
+def print_session(store: AgentStore, session_id: str) -> None:
+    session = store.session(session_id)
+    trials = store.trials(session_id)
+    said = f": {session.message}" if session.message else ""
+    print(f"{session.session_id} {session.task_name} {session.state}{said}")
+    print(
+        f"  {plural(session.n_trials, 'trial')}, {duration(session.wall_seconds)} running, "
+        f"{duration(session.device_seconds)} of device time, started {ago(session.created_at)}"
+    )
+    if session.result is not None:
+        print(f"  {session.result.sentence}")
+    if session.report_path is not None:
+        print(f"  report {session.report_path}")
+    if trials:
+        print()
+        print_table(
+            ("#trial", "purpose", "state", "#value", "parameters", "job", "note"),
+            [_row(trial) for trial in _newest_and_best(session, trials)],
+            state_column=2,
+        )
+    lines = store.activity(session_id, N_LINES)
+    if lines:
+        print()
+    for line in lines:
+        print(f"  {ago(line.at):>12}  {line.step}: {line.text}")
+
+
+def _newest_and_best(session: SessionView, trials: list[TrialView], n: int = 30) -> list[TrialView]:
+    """All of them while they fit; otherwise the best and the newest."""
+    if len(trials) <= n:
+        return trials
+    best = best_of(session, trials)
+    newest = trials[-n:]
+    return newest if best is None or best in newest else [best, *newest[1:]]
+
+
+def best_of(session: SessionView, trials: list[TrialView]) -> TrialView | None:
+    """The best measured trial by the objective's direction."""
+    measured = [trial for trial in trials if trial.state is TrialState.MEASURED and trial.value is not None]
+    if not measured:
+        return None
+    is_maximized = json.loads(session.task_json)["objective"]["direction"] == "maximize"
+    return (max if is_maximized else min)(measured, key=lambda trial: trial.value or 0.0)
+
+
+def _row(trial: TrialView) -> tuple[str, ...]:
+    return (
+        str(trial.number),
+        trial.purpose.value,
+        trial.state.value,
+        "" if trial.value is None else f"{trial.value:.6g}",
+        " ".join(f"{name}={shown(value)}" for name, value in trial.params.items()),
+        trial.job_id or "",
+        trial.note or trial.exit_reason or "",
+    )
+
+
+def shown(value: ParamValue) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
