@@ -161,13 +161,16 @@ class SqlWriter:
 
     def _attempt(self, connection: sa.Connection, unit: Unit[Any]) -> tuple[Any, BaseException | None]:
         """Run one unit in a savepoint; its failure is a value while the transaction around it lives."""
+        savepoint = connection.begin_nested()
         try:
-            with connection.begin_nested():
-                return unit(connection), None
+            result = unit(connection)
+            savepoint.commit()
         except BaseException as error:
             if not _is_alive(connection):
                 raise
+            savepoint.rollback()
             return None, translated(error, self._engine.url)
+        return result, None
 
 
 def _lost(error: BaseException, url: sa.URL) -> BaseException:
@@ -180,10 +183,10 @@ def _lost(error: BaseException, url: sa.URL) -> BaseException:
 
 
 def _is_alive(connection: sa.Connection) -> bool:
-    """Whether the transaction survived an error: SQLite and a broken connection may take all of it back."""
+    """Whether the transaction survived an error: a full SQLite or a broken connection may take all of it back."""
     if connection.invalidated:
         return False
     driver: Any = connection.connection.driver_connection
     if connection.dialect.name == "sqlite":
         return bool(driver.in_transaction)
-    return bool(driver.info.transaction_status.name == "INTRANS")
+    return driver.info.transaction_status.name in ("INTRANS", "INERROR")
