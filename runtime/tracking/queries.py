@@ -13,6 +13,8 @@ from runtime.store.tables import metrics, outbox, run_params, run_tags, runs
 _CHUNK = 500
 
 ASKED_EXPERIMENT = "nightlab.asked_experiment"
+PARKED = 1_000_000
+"""`n_tries` of an outbox row that is set aside."""
 
 
 def take_run(connection: sa.Connection, run_id: str, *, token: str, attempt: int | None) -> None:
@@ -95,48 +97,71 @@ def latest_of_runs(connection: sa.Connection, ids: Sequence[str]) -> dict[str, d
     return found
 
 
-def waiting_runs(connection: sa.Connection, *, below_tries: int) -> list[str]:
+def waiting_runs(connection: sa.Connection) -> list[str]:
     """Runs with rows that are not parked, the one with the oldest first."""
-    query = sa.select(outbox.c.run_id).where(outbox.c.n_tries < below_tries)
+    query = sa.select(outbox.c.run_id).where(outbox.c.n_tries < PARKED)
     return list(connection.scalars(query.group_by(outbox.c.run_id).order_by(sa.func.min(outbox.c.id))))
 
 
-def waiting_rows(connection: sa.Connection, run_id: str, *, below_tries: int, limit: int) -> list[OutboxRow]:
-    query = sa.select(outbox).where(outbox.c.run_id == run_id, outbox.c.n_tries < below_tries)
+def waiting_rows(connection: sa.Connection, run_id: str, *, limit: int) -> list[OutboxRow]:
+    """The oldest rows of a run that are not parked."""
+    query = sa.select(outbox).where(outbox.c.run_id == run_id, outbox.c.n_tries < PARKED)
     return [OutboxRow(**row._mapping) for row in connection.execute(query.order_by(outbox.c.id).limit(limit))]
 
 
-def parked_rows(connection: sa.Connection, *, tries: int, limit: int) -> list[OutboxRow]:
-    query = sa.select(outbox).where(outbox.c.n_tries >= tries).order_by(outbox.c.id).limit(limit)
+def n_waiting(connection: sa.Connection, run_ids: Sequence[str]) -> int:
+    """How many rows of these runs are not parked."""
+    query = sa.select(sa.func.count()).select_from(outbox)
+    return int(connection.scalar(query.where(outbox.c.run_id.in_(run_ids), outbox.c.n_tries < PARKED)) or 0)
+
+
+def parked_rows(connection: sa.Connection, *, limit: int) -> list[OutboxRow]:
+    """What MLflow will not take, with the errors; newest first."""
+    query = sa.select(outbox).where(outbox.c.n_tries >= PARKED).order_by(outbox.c.id.desc()).limit(limit)
     return [OutboxRow(**row._mapping) for row in connection.execute(query)]
 
 
-def count_parked(connection: sa.Connection, *, tries: int) -> int:
-    return int(connection.scalar(sa.select(sa.func.count()).select_from(outbox).where(outbox.c.n_tries >= tries)) or 0)
+def count_parked(connection: sa.Connection) -> int:
+    query = sa.select(sa.func.count()).select_from(outbox).where(outbox.c.n_tries >= PARKED)
+    return int(connection.scalar(query) or 0)
 
 
-def park_rows(connection: sa.Connection, ids: Iterable[int], *, tries: int, error: str) -> None:
-    """Set rows aside: they are kept with the error and never tried again by themselves."""
+def tries_of(connection: sa.Connection, row_id: int) -> int:
+    return int(connection.scalar(sa.select(outbox.c.n_tries).where(outbox.c.id == row_id)) or 0)
+
+
+def park_rows(connection: sa.Connection, ids: Iterable[int], *, error: str) -> None:
+    """Set rows aside: they are kept with the error and wait for `unpark_all`."""
     for chunk in _chunks(list(ids)):
-        connection.execute(sa.update(outbox).where(outbox.c.id.in_(chunk)).values(n_tries=tries, error=error))
+        connection.execute(sa.update(outbox).where(outbox.c.id.in_(chunk)).values(n_tries=PARKED, error=error))
 
 
 def unpark_all(connection: sa.Connection) -> int:
     """Give every parked row a new chance; how many there were."""
-    return connection.execute(sa.update(outbox).where(outbox.c.error.is_not(None)).values(n_tries=0)).rowcount
+    return connection.execute(sa.update(outbox).where(outbox.c.n_tries >= PARKED).values(n_tries=1)).rowcount
+
+
+def ended_runs(connection: sa.Connection, *, limit: int) -> list[RunRow]:
+    """Ended runs that MLflow has and that wait for nothing, newest first."""
+    waits = sa.select(outbox.c.run_id)
+    query = sa.select(runs).where(
+        runs.c.ended_at.is_not(None), runs.c.mlflow_run_id.is_not(None), runs.c.run_id.not_in(waits)
+    )
+    return _rows(connection, query.order_by(runs.c.ended_at.desc()).limit(limit))
+
+
+def mlflow_experiment(connection: sa.Connection, name: str) -> str | None:
+    """MLflow's id of an experiment, from any run of it that MLflow has."""
+    query = sa.select(runs.c.mlflow_experiment_id).where(
+        runs.c.experiment_name == name, runs.c.mlflow_experiment_id.is_not(None)
+    )
+    return connection.scalar(query.order_by(runs.c.created_at.desc()).limit(1))
 
 
 def pending_artifacts(connection: sa.Connection, run_id: str) -> list[OutboxRow]:
     """Artifact rows of a run that MLflow has not taken, oldest first."""
     query = sa.select(outbox).where(outbox.c.run_id == run_id, outbox.c.kind == "artifact")
     return [OutboxRow(**row._mapping) for row in connection.execute(query.order_by(outbox.c.id))]
-
-
-def n_waiting(connection: sa.Connection, run_ids: Sequence[str], *, below_tries: int) -> int:
-    """How many unparked rows these runs have."""
-    query = sa.select(sa.func.count()).select_from(outbox)
-    query = query.where(outbox.c.run_id.in_(run_ids), outbox.c.n_tries < below_tries)
-    return int(connection.scalar(query) or 0)
 
 
 def _in(connection: sa.Connection, column: sa.Column[Any], ids: Iterable[str]) -> list[RunRow]:

@@ -62,8 +62,8 @@ def log(
     params: Mapping[str, str] | None = None,
     tags: Mapping[str, str] | None = None,
     own_params: Collection[str] = (),
-) -> None:
-    """Record points, params and tags.
+) -> frozenset[str]:
+    """Record points, params and tags; return the params that were ignored.
 
     `own_params` are the params that this attempt logged itself. One of them with another value is an error, as in
     MLflow; one that the submission or an earlier attempt recorded keeps its first value, and a tag says what was
@@ -74,10 +74,12 @@ def log(
     """
     notes = dict(tags or {})
     kept = dict(params or {})
+    ignored: set[str] = set()
     for conflict in records.set_params(connection, run_id, kept) if kept else ():
         if conflict.key in own_params:
             raise ParamChanged(run_id, conflict)
         del kept[conflict.key]
+        ignored.add(conflict.key)
         if not _is_same_number(conflict.stored, conflict.given):
             notes[(IGNORED_PARAM + conflict.key)[:250]] = conflict.given
     if notes:
@@ -90,6 +92,7 @@ def log(
         ],
     )
     _push_log(connection, run_id, points=points, params=kept, tags=notes)
+    return frozenset(ignored)
 
 
 def untag(connection: sa.Connection, run_id: str, key: str) -> bool:

@@ -16,6 +16,8 @@ from urllib.parse import quote, urlsplit
 
 import httpx
 
+from .answers import number
+
 _AWAY = frozenset({408, 429, 502, 503, 504})
 _CHUNK_BYTES = 1 << 18
 ARTIFACTS = "/api/2.0/mlflow-artifacts/artifacts"
@@ -83,9 +85,13 @@ class MlflowRest:
         except httpx.HTTPError:
             return False
 
-    async def post(self, path: str, body: Mapping[str, Any], *, method: str = "POST") -> dict[str, Any]:
+    async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Send a JSON body to an API path below `/api/2.0/mlflow/`."""
-        return await self._call(method, API + path, content=json.dumps(body).encode())
+        return await self.post_text(path, json.dumps(body))
+
+    async def post_text(self, path: str, text: str) -> dict[str, Any]:
+        """The same with JSON that is text already."""
+        return await self._call("POST", API + path, content=text.encode())
 
     async def get(self, path: str, query: Mapping[str, str]) -> dict[str, Any]:
         return await self._call("GET", API + path, params=query)
@@ -93,12 +99,12 @@ class MlflowRest:
     async def experiment_id(self, name: str) -> str:
         """The id of the experiment of that name, created or restored when need be."""
         try:
-            return str((await self.post("experiments/create", {"name": name}))["experiment_id"])
+            return str(_part(await self.post("experiments/create", {"name": name}), "experiment_id"))
         except MlflowRefused as refused:
             if refused.code != "RESOURCE_ALREADY_EXISTS":
                 raise
-        found = (await self.get("experiments/get-by-name", {"experiment_name": name}))["experiment"]
-        experiment_id = str(found["experiment_id"])
+        found = _part(await self.get("experiments/get-by-name", {"experiment_name": name}), "experiment")
+        experiment_id = str(_part(found, "experiment_id"))
         if found.get("lifecycle_stage") == "deleted":
             await self.post("experiments/restore", {"experiment_id": experiment_id})
         return experiment_id
@@ -113,7 +119,7 @@ class MlflowRest:
             "user_id": user,
             "tags": pairs(tags),
         }
-        return _remote((await self.post("runs/create", body))["run"])
+        return _remote(_part(await self.post("runs/create", body), "run"))
 
     async def find_run(self, experiment_id: str, *, tag: str, value: str) -> RemoteRun | None:
         """The oldest run with that tag."""
@@ -129,7 +135,7 @@ class MlflowRest:
 
     async def run(self, run_id: str) -> tuple[RemoteRun, dict[str, Any]]:
         """A run and its `data` as MLflow sends it."""
-        found = (await self.get("runs/get", {"run_id": run_id}))["run"]
+        found = _part(await self.get("runs/get", {"run_id": run_id}), "run")
         return _remote(found), found.get("data", {})
 
     async def history(self, run_id: str, key: str) -> list[dict[str, Any]]:
@@ -208,11 +214,17 @@ def metric_json(points: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def _remote(run: Mapping[str, Any]) -> RemoteRun:
-    info = run["info"]
+    info = _part(run, "info")
     return RemoteRun(
-        run_id=info["run_id"],
-        experiment_id=str(info["experiment_id"]),
+        run_id=str(_part(info, "run_id")),
+        experiment_id=str(_part(info, "experiment_id")),
         artifact_uri=info.get("artifact_uri", ""),
         status=info.get("status", ""),
         end_time_ms=info.get("end_time"),
     )
+
+
+def _part(answer: Any, key: str) -> Any:
+    if not isinstance(answer, Mapping) or key not in answer:
+        raise MlflowFailed(f"an answer without {key!r}: {str(answer)[:200]}")
+    return answer[key]

@@ -21,6 +21,7 @@ from runtime_client.models import JobSpec, NewRun, RunUpdate, RunView
 
 from . import experiments, queries, recording
 from .requests import MAX_KEY_LENGTH, MAX_PARAM_LENGTH, MAX_TAG_LENGTH, Point, is_good_name
+from .spool import is_safe_path
 
 _ODD = re.compile(r"[^/\w.\- :]")
 
@@ -165,6 +166,19 @@ def update_run(connection: sa.Connection, run_id: str, update: RunUpdate, *, now
         raise RunConflict(str(changed)) from changed
     if update.status is not None:
         recording.set_status(connection, row, update.status, now_s)
+
+
+def record_artifact(connection: sa.Connection, run_id: str, *, path: str, file: str) -> None:
+    """Queue a file of the spool as an artifact of a run.
+
+    Raises:
+        UnknownRun: no such run.
+        BadRunUpdate: the path is no plain relative one.
+    """
+    _get(connection, run_id)
+    if not is_safe_path(path):
+        raise BadRunUpdate("path", f"{path!r} is no plain relative path (no `..`, no empty part)")
+    recording.push(connection, run_id, "artifact", {"path": path, "file": file})
 
 
 def run_view(connection: sa.Connection, run_id: str, *, mlflow_url: str | None = None) -> RunView:
