@@ -1,0 +1,105 @@
+"""The engine's end of the launcher: start it when none answers, ask it to launch."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import runtime
+from runtime.node.launcher import VERSION
+
+ANSWER_S = 5.0
+START_S = 20.0
+_BOOT = "import sys; sys.path.append(sys.argv[1]); from runtime.node.launcher import main; main(*sys.argv[2:])"
+
+
+class LauncherUnavailable(Exception):
+    """No launcher could be reached or started. Whether it has carried out the last request is not known."""
+
+
+class LauncherLink:
+    """One connection, opened when needed; requests go one after another."""
+
+    def __init__(self, *, sockets: Path, log: Path, environ: Mapping[str, str]) -> None:
+        # The version is in the name: a launcher of an older release keeps its attempts, and a new one is started.
+        self._path = str(sockets / f"launcher{VERSION}.sock")
+        self._log = str(log)
+        self._environ = {name: environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in environ}
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._turn = asyncio.Lock()
+
+    async def open(self) -> None:
+        """Have a launcher ready. Raises LauncherUnavailable."""
+        await self._ask({"op": "hello"})
+
+    async def launch(self, folder: Path) -> None:
+        """Launch the attempt in this folder, unless it was launched already. Raises LauncherUnavailable."""
+        await self._ask({"op": "launch", "folder": str(folder)})
+
+    async def close(self) -> None:
+        """Let go of the launcher. It ends when its attempts have."""
+        if self._streams is not None:
+            with contextlib.suppress(LauncherUnavailable):
+                await self._ask({"op": "retire"})
+        self._disconnect()
+
+    async def _ask(self, request: dict[str, str]) -> None:
+        async with self._turn:
+            try:
+                answer = await self._exchange(request)
+            except (OSError, EOFError, TimeoutError):
+                self._disconnect()
+                try:
+                    answer = await self._exchange(request)  # It may have died since; requests can be repeated.
+                except (OSError, EOFError, TimeoutError) as error:
+                    self._disconnect()
+                    raise LauncherUnavailable(f"the launcher does not answer ({error!r}); see {self._log}") from error
+            if not answer.get("ok"):
+                raise LauncherUnavailable(f"the launcher could not: {answer.get('error')}")
+
+    async def _exchange(self, request: dict[str, str]) -> dict[str, object]:
+        reader, writer = self._streams = self._streams or await self._connect()
+        writer.write(json.dumps(request).encode() + b"\n")
+        await writer.drain()
+        line = await asyncio.wait_for(reader.readline(), ANSWER_S)
+        if not line:
+            raise EOFError("connection closed")
+        answer: dict[str, object] = json.loads(line)
+        return answer
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        async with asyncio.timeout(START_S):
+            while True:
+                try:
+                    return await asyncio.open_unix_connection(self._path)
+                except (FileNotFoundError, ConnectionRefusedError):
+                    await self._start()
+
+    async def _start(self) -> None:
+        """Start one. It has its own session and is nobody's child once it listens."""
+        root = Path(runtime.__path__[0]).parent
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _BOOT, str(root), self._path, self._log],
+            env=self._environ,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        _, complaint = await asyncio.to_thread(process.communicate)
+        if process.returncode != 0:
+            raise LauncherUnavailable(f"the launcher could not start: {complaint.decode(errors='replace')[-500:]}")
+        if not os.path.exists(self._path):
+            await asyncio.sleep(0.02)  # One that is just ending holds the lock.
+
+    def _disconnect(self) -> None:
+        if self._streams is not None:
+            self._streams[1].close()
+            self._streams = None

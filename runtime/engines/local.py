@@ -1,0 +1,301 @@
+"""The engine for this machine: attempts are process trees, each under a supervisor of its own.
+
+The engine prepares attempt folders, asks the launcher for supervisors, and reads in the folders what became of them:
+at once when a supervisor pokes it, and once a second in any case. It can be closed, or killed, at any moment: all
+state is in the folders, and a new engine adopts what it finds there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+
+from runtime.engines.contract import AttemptKey, Checkpointed, LaunchOrder, NodeReport, NotLaunched, StopAttempt
+from runtime.engines.launcher_link import LauncherLink, LauncherUnavailable
+from runtime.engines.preparation import NodeFacts, Prepared, attempt_folder, marker_of, prepare
+from runtime.engines.strangers import end_strangers
+from runtime.engines.tree_end import end_lost_tree
+from runtime.engines.watched import (
+    Watched,
+    ending_reports,
+    is_supervised,
+    keep_positions,
+    lost_record,
+    metrics_report,
+    newest_checkpoint,
+    not_launched,
+    started_report,
+)
+from runtime.model.nouns import Node
+from runtime.model.states import ExitReason
+from runtime.node import processes, records
+from runtime.node.devices import find_devices, memory_mb, usable_cores
+from runtime.node.launch_errors import CannotLaunch
+from runtime.node.sockets import socket_folder
+
+NODE_ID = "local"
+CLAIM_S = 5.0
+"""A supervisor that was asked for must have claimed its attempt by then."""
+MOST_LAUNCHES = 2
+OVERDUE_S = 10.0
+"""After the grace: then the engine does itself what the supervisor should have done."""
+
+
+class LocalEngine:
+    """Implements `Engine`. All methods belong to one event loop."""
+
+    def __init__(
+        self, *, home: Path, attempts_dir: Path, devices: str, environ: Mapping[str, str], sweep_s: float = 1.0
+    ) -> None:
+        """`devices` as in `find_devices`; `environ` is the server's, of which jobs get an allow-listed part."""
+        self._home = home
+        self._attempts_dir = attempts_dir
+        self._devices = devices
+        self._environ = environ
+        self._sweep_s = sweep_s
+        self._watched: dict[AttemptKey, Watched] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def open(self, report: Callable[[NodeReport], None]) -> Sequence[Node]:
+        """Raises ValueError for `devices` that are none, OSError, LauncherUnavailable."""
+        self._report = report
+        self._boot_id = processes.boot_id()
+        devices = find_devices(self._devices, self._environ)
+        self._attempts_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        sockets = socket_folder(self._home)
+        has_real = any(d.kind != "cpu" and not d.is_fake for d in devices)
+        self._facts = NodeFacts(
+            node_id=NODE_ID,
+            attempts_dir=self._attempts_dir,
+            cores_per_slot=None if has_real else max(1, usable_cores() // len(devices)),
+            poke=str(sockets / "engine.sock"),
+            environ=self._environ,
+        )
+        self._link = LauncherLink(sockets=sockets, log=self._home / "run" / "launcher.log", environ=self._environ)
+        await self._link.open()
+        self._listen()
+        self._spawn(self._sweep_for_ever())
+        return [
+            Node(
+                node_id=NODE_ID,
+                generation=0,
+                boot_id=self._boot_id,
+                hostname=socket.gethostname(),
+                cpus=usable_cores(),
+                memory_mb=memory_mb(),
+                devices=devices,
+            )
+        ]
+
+    async def adopt(self, running: Sequence[LaunchOrder], generation: int) -> None:
+        named = {attempt_folder(self._attempts_dir, o.key.job_id, o.key.attempt) for o in running}
+        await end_strangers(self._attempts_dir, named, self._boot_id)
+        for order in running:
+            await self.start(order, generation)
+
+    async def start(self, order: LaunchOrder, generation: int) -> None:
+        known = self._watched.get(order.key)
+        if known is not None:
+            known.generation = generation
+            return
+        watched = self._prepare(order, generation)
+        if watched is None:
+            return
+        self._watched[order.key] = watched
+        if watched.find_supervisor() is None:
+            await self._launch(watched)
+        else:
+            self._look(watched)
+
+    async def stop(self, order: StopAttempt, generation: int) -> None:
+        watched = self._watched.get(order.key)
+        if watched is None:
+            self._answer_for_unknown(order.key, generation)
+            return
+        watched.generation = generation
+        kill_at = time.monotonic() + order.grace_s + OVERDUE_S
+        watched.kill_at = kill_at if watched.kill_at is None else min(watched.kill_at, kill_at)
+        record = {"cause": order.cause, "reason": order.reason, "grace_s": order.grace_s, "ordered_at": time.time()}
+        poke = signal.SIGUSR1
+        try:
+            records.write(str(watched.prepared.folder / records.STOP), record, is_durable=False)
+        except OSError:
+            poke = signal.SIGUSR2  # The disk is full: the grace of the job's own spec has to do.
+        supervisor = watched.find_supervisor()
+        if supervisor is not None and is_supervised(supervisor, self._boot_id):
+            processes.send_exactly(supervisor["pid"], supervisor["start_ticks"], poke)
+
+    async def read_log(self, key: AttemptKey, offset: int, limit: int) -> tuple[bytes, int]:
+        path = attempt_folder(self._attempts_dir, key.job_id, key.attempt) / records.LOG
+        try:
+            with path.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(min(max(0, offset), size))
+                return file.read(max(0, limit)), size
+        except FileNotFoundError:
+            return b"", 0
+
+    async def free_bytes(self) -> int:
+        return shutil.disk_usage(self._attempts_dir).free
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._poked.close()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._facts.poke)
+        for watched in self._watched.values():
+            keep_positions(watched)
+        await self._link.close()
+
+    def _prepare(self, order: LaunchOrder, generation: int) -> Watched | None:
+        """None: it can not be launched, and that was reported."""
+        try:
+            return Watched(key=order.key, generation=generation, prepared=prepare(order, self._facts))
+        except CannotLaunch as problem:
+            reason, evidence = problem.exit_reason, problem.evidence
+            self._report(NotLaunched(key=order.key, generation=generation, exit_reason=reason, evidence=evidence))
+        except OSError as error:
+            folder = attempt_folder(self._attempts_dir, order.key.job_id, order.key.attempt)
+            empty = Prepared(folder=folder, checkpoint_dir=folder, marker=marker_of(order.attempt_token), readers=[])
+            text = f"{error.strerror or error}: {error.filename or folder}"
+            self._report(not_launched(Watched(key=order.key, generation=generation, prepared=empty), error.errno, text))
+        return None
+
+    async def _launch(self, watched: Watched) -> None:
+        watched.launch_asked_at = time.monotonic()
+        watched.n_launches += 1
+        try:
+            await self._link.launch(watched.prepared.folder)
+        except LauncherUnavailable as error:
+            self._give_up_launch(watched, ExitReason.LAUNCHER_UNAVAILABLE, str(error))
+
+    def _give_up_launch(self, watched: Watched, reason: ExitReason, evidence: str) -> None:
+        """Report that it never ran, after making sure that it never will."""
+        void = {"void": True, "exit_reason": reason, "evidence": evidence}
+        try:
+            if not records.claim(str(watched.prepared.folder / records.SUPERVISOR), void):
+                return  # Launched after all.
+        except OSError:
+            pass  # No room for the claim: neither was there for a supervisor's.
+        self._forget(watched)
+        self._report(NotLaunched(key=watched.key, generation=watched.generation, exit_reason=reason, evidence=evidence))
+
+    def _look(self, watched: Watched) -> None:
+        """See what became of one attempt, and report what is new."""
+        if watched.is_ending:
+            return
+        ending = watched.record(records.EXIT)
+        supervisor = watched.find_supervisor()
+        if ending is None and supervisor is not None and not is_supervised(supervisor, self._boot_id):
+            ending = watched.record(records.EXIT)  # It may have been written since.
+            if ending is None:
+                self._end_without_supervisor(watched)
+                return
+        if ending is not None:
+            self._forget(watched)
+            self._say(ending_reports(watched, ending))
+        elif supervisor is None:
+            self._look_for_claim(watched)
+        else:
+            self._say(started_report(watched))
+            if watched.kill_at is not None and time.monotonic() > watched.kill_at:
+                processes.send_exactly(supervisor["pid"], supervisor["start_ticks"], signal.SIGKILL)
+                self._end_without_supervisor(watched)
+
+    def _look_for_claim(self, watched: Watched) -> None:
+        if time.monotonic() - watched.launch_asked_at < CLAIM_S:
+            return
+        if watched.n_launches < MOST_LAUNCHES:
+            self._spawn(self._launch(watched))
+        else:
+            evidence = f"no supervisor came up within {CLAIM_S:g} s, {MOST_LAUNCHES} times"
+            self._give_up_launch(watched, ExitReason.LAUNCHER_UNAVAILABLE, evidence)
+
+    def _end_without_supervisor(self, watched: Watched) -> None:
+        supervisor = watched.find_supervisor() or {}
+        watched.is_ending = True
+        if supervisor.get("void"):
+            self._forget(watched)
+            reason, evidence = ExitReason(supervisor["exit_reason"]), supervisor["evidence"]
+            self._report(
+                NotLaunched(key=watched.key, generation=watched.generation, exit_reason=reason, evidence=evidence)
+            )
+        else:
+            self._spawn(self._end_lost(watched))
+
+    async def _end_lost(self, watched: Watched) -> None:
+        """The supervisor is gone and has left no exit record: kill the tree, then say so."""
+        was_killed = await end_lost_tree(watched.prepared.folder, watched.prepared.marker)
+        ending = lost_record(was_killed)
+        with contextlib.suppress(OSError):
+            records.write(str(watched.prepared.folder / records.EXIT), ending)
+        self._forget(watched)
+        self._say(ending_reports(watched, ending))
+
+    def _answer_for_unknown(self, key: AttemptKey, generation: int) -> None:
+        """A stop order for an attempt that is not here: it ended before, and that was said; or it never came."""
+        if not attempt_folder(self._attempts_dir, key.job_id, key.attempt).exists():
+            reason, evidence = ExitReason.LAUNCHER_UNAVAILABLE, "it was never started on this node"
+            self._report(NotLaunched(key=key, generation=generation, exit_reason=reason, evidence=evidence))
+
+    async def _sweep_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(self._sweep_s)
+            for watched in list(self._watched.values()):
+                keep_positions(watched)
+                self._look(watched)
+                if watched.key in self._watched and watched.is_started and not watched.is_ending:
+                    self._say(metrics_report(watched))
+                    self._look_for_checkpoint(watched)
+
+    def _look_for_checkpoint(self, watched: Watched) -> None:
+        step = newest_checkpoint(watched)
+        if step is not None and (watched.checkpoint_step is None or step > watched.checkpoint_step):
+            watched.checkpoint_step = step
+            self._report(Checkpointed(key=watched.key, generation=watched.generation, step=step))
+
+    def _listen(self) -> None:
+        self._poked = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._facts.poke)
+        self._poked.bind(self._facts.poke)
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._poked, self._read_pokes)
+
+    def _read_pokes(self) -> None:
+        while True:
+            try:
+                message = json.loads(self._poked.recv(4096))
+                key = AttemptKey(job_id=message["job_id"], attempt=message["attempt"])
+            except BlockingIOError:
+                return
+            except (ValueError, KeyError, TypeError):
+                continue  # Not from a supervisor of ours.
+            watched = self._watched.get(key)
+            if watched is not None and "unclaimed" in message:
+                problem = not_launched(watched, message["unclaimed"], os.strerror(message["unclaimed"]))
+                self._give_up_launch(watched, problem.exit_reason, problem.evidence)
+            elif watched is not None:
+                self._look(watched)
+
+    def _say(self, reports: Sequence[NodeReport]) -> None:
+        for one in reports:
+            self._report(one)
+
+    def _forget(self, watched: Watched) -> None:
+        self._watched.pop(watched.key, None)
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,155 @@
+"""From a launch order to an attempt folder that a supervisor can be started on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from runtime.engines.contract import LaunchOrder
+from runtime.model.states import ExitReason
+from runtime.node import checkpoints, command, environment, metric_sources, records
+from runtime.node.launch_errors import CannotLaunch
+from runtime_client.models import JobSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFacts:
+    """What preparation must know of the node."""
+
+    node_id: str
+    attempts_dir: Path
+    cores_per_slot: int | None
+    """None: devices are real accelerators, and threads are the user's affair."""
+    poke: str
+    """Path of the datagram socket that the engine listens at."""
+    environ: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    folder: Path
+    checkpoint_dir: Path
+    marker: str
+    readers: list[metric_sources.Reader]
+
+
+def attempt_folder(attempts_dir: Path, job_id: str, attempt: int) -> Path:
+    return attempts_dir / job_id / str(attempt)
+
+
+def marker_of(attempt_token: str) -> str:
+    """What the attempt's processes are known by; tells nothing about the token."""
+    return hashlib.sha256(attempt_token.encode()).hexdigest()[:32]
+
+
+def prepare(order: LaunchOrder, node: NodeFacts) -> Prepared:
+    """Make the folders and write the order, unless a supervisor has this attempt already.
+
+    Raises CannotLaunch, OSError (a full disk among others).
+    """
+    folder = attempt_folder(node.attempts_dir, order.key.job_id, order.key.attempt)
+    job_folder = folder.parent
+    checkpoint_dir = job_folder / "checkpoints"
+    for path in (folder, checkpoint_dir):
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    spec = _spec(order)
+    working_folder = _working_folder(spec, job_folder)
+    try:
+        readers = metric_sources.readers(spec, log=folder / records.LOG, folder=working_folder, job_id=order.key.job_id)
+    except ValueError as error:
+        raise CannotLaunch(ExitReason.BAD_COMMAND, str(error)) from error
+    prepared = Prepared(
+        folder=folder, checkpoint_dir=checkpoint_dir, marker=marker_of(order.attempt_token), readers=readers
+    )
+    if (folder / records.SUPERVISOR).exists():
+        _load_positions(prepared)
+        return prepared
+    _write(spec, order, node, prepared, working_folder)
+    return prepared
+
+
+def _spec(order: LaunchOrder) -> JobSpec:
+    try:
+        return JobSpec.model_validate_json(order.spec_json)
+    except ValidationError as error:
+        raise CannotLaunch(ExitReason.BAD_COMMAND, f"the job's specification can not be read: {error}") from error
+
+
+def _working_folder(spec: JobSpec, job_folder: Path) -> Path:
+    return job_folder / "work" if spec.code_source is None else Path(spec.code_source.root_path)
+
+
+def _write(spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepared, working_folder: Path) -> None:
+    facts = _facts(order, node, prepared)
+    if spec.code_source is None:
+        working_folder.mkdir(exist_ok=True, mode=0o700)
+    environment.check_folder(working_folder)
+    rendered = command.render(
+        spec,
+        hyperparameters=str(facts.hyperparameters),
+        shell=environment.find_shell(),
+        places={
+            "job_id": facts.job_id,
+            "attempt": str(facts.attempt),
+            "checkpoint_dir": str(facts.checkpoint_dir),
+        },
+    )
+    variables = environment.job_environment(spec, facts, node.environ)
+    environment.check_command(rendered, working_folder, variables)
+    facts.hyperparameters.write_text(environment.hyperparameters_yaml(spec), encoding="utf-8")
+    for reader in prepared.readers:
+        reader.skip_existing()
+    save_positions(prepared)
+    record: dict[str, Any] = {
+        "job_id": facts.job_id,
+        "attempt": facts.attempt,
+        "argv": rendered.argv,
+        "env": variables,
+        "cwd": str(working_folder),
+        "marker": prepared.marker,
+        "poke": node.poke,
+        "grace_s": spec.grace_seconds,
+    }
+    # Not durable: after a power cut the server orders this attempt again, whole.
+    records.write(str(prepared.folder / records.ORDER), record, is_durable=False)
+
+
+def _facts(order: LaunchOrder, node: NodeFacts, prepared: Prepared) -> environment.AttemptFacts:
+    node_rank, placement = next((i, p) for i, p in enumerate(order.placements) if p.node_id == node.node_id)
+    newest = checkpoints.newest_complete(prepared.checkpoint_dir) if order.resume_step is not None else None
+    cores = None if node.cores_per_slot is None else node.cores_per_slot * len(placement.devices)
+    return environment.AttemptFacts(
+        job_id=order.key.job_id,
+        attempt=order.key.attempt,
+        folder=prepared.folder,
+        checkpoint_dir=prepared.checkpoint_dir,
+        resume_from=newest[1] if newest else None,
+        marker=prepared.marker,
+        attempt_token=order.attempt_token,
+        tracking_url=order.tracking_url,
+        devices=placement.devices,
+        is_accelerator=any(kind != "cpu" for kind in order.device_kinds),
+        cores=cores,
+        n_ranks=sum(len(p.devices) for p in order.placements),
+        node_rank=node_rank,
+        n_nodes=len(order.placements),
+    )
+
+
+def save_positions(prepared: Prepared) -> None:
+    """Record how far the metric sources were read. Raises OSError."""
+    if prepared.readers:
+        positions = {"positions": [reader.save() for reader in prepared.readers]}
+        records.write(str(prepared.folder / records.METRICS), positions, is_durable=False)
+
+
+def _load_positions(prepared: Prepared) -> None:
+    saved = records.read(str(prepared.folder / records.METRICS))
+    if saved is not None:
+        for reader, position in zip(prepared.readers, saved["positions"], strict=True):
+            reader.load(position)

@@ -1,0 +1,152 @@
+"""One attempt as the local engine watches it, and what its folder tells."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from runtime.engines.contract import AttemptKey, Exited, MetricsRead, NodeReport, NotLaunched, Started
+from runtime.engines.preparation import Prepared, save_positions
+from runtime.model.states import ExitReason
+from runtime.node import checkpoints, metric_sources, processes, records
+
+LOG_TAIL_BYTES = 64 * 1024
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_NOT_THE_COMMAND = frozenset({errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.EIO})
+
+
+@dataclass(slots=True, kw_only=True)
+class Watched:
+    """Changed by the engine alone."""
+
+    key: AttemptKey
+    generation: int
+    prepared: Prepared
+    supervisor: dict[str, Any] | None = None
+    """Its record, once it has claimed the attempt."""
+    is_started: bool = False
+    """`Started` was reported."""
+    is_ending: bool = False
+    """Its end is being worked on; nobody else looks at it."""
+    launch_asked_at: float = 0.0
+    """Monotonic."""
+    n_launches: int = 0
+    kill_at: float | None = None
+    """Monotonic; by then a stopped attempt must be gone, or the engine kills it."""
+    checkpoint_step: int | None = None
+    """Newest reported."""
+    has_new_positions: bool = False
+    failed_sources: set[int] = field(default_factory=set)
+
+    def record(self, name: str) -> dict[str, Any] | None:
+        return records.read(str(self.prepared.folder / name))
+
+    def find_supervisor(self) -> dict[str, Any] | None:
+        if self.supervisor is None:
+            self.supervisor = self.record(records.SUPERVISOR)
+        return self.supervisor
+
+
+def is_supervised(supervisor: dict[str, Any], boot_id: str) -> bool:
+    """Whether that supervisor still lives."""
+    if "pid" not in supervisor or supervisor["boot_id"] != boot_id:
+        return False
+    return processes.is_alive(supervisor["pid"], supervisor["start_ticks"])
+
+
+def started_report(watched: Watched) -> list[NodeReport]:
+    """`Started`, once, as soon as the command runs."""
+    started = None if watched.is_started else watched.record(records.STARTED)
+    if started is None:
+        return []
+    watched.is_started = True
+    return [Started(key=watched.key, generation=watched.generation, pid=started["pid"], at_s=started["at"])]
+
+
+def newest_checkpoint(watched: Watched) -> int | None:
+    newest = checkpoints.newest_complete(watched.prepared.checkpoint_dir)
+    return newest[0] if newest else None
+
+
+def metrics_report(watched: Watched, *, is_final: bool = False) -> list[NodeReport]:
+    """What came since the last time, from all sources. One that fails is switched off, and the log says so."""
+    points: list[metric_sources.Point] = []
+    for number, reader in enumerate(watched.prepared.readers):
+        if number in watched.failed_sources:
+            continue
+        try:
+            points += metric_sources.read_to_end(reader) if is_final else reader.read()
+        except metric_sources.SourceFailed as failure:
+            watched.failed_sources.add(number)
+            _say_in_log(watched, f"metric source {number + 1} is switched off: {failure}")
+    if not points:
+        return []
+    watched.has_new_positions = True
+    return [MetricsRead(key=watched.key, points=tuple(points))]
+
+
+def keep_positions(watched: Watched) -> None:
+    """Save how far metrics were read: one look later than reported, so that a crash repeats some rather than loses."""
+    if watched.has_new_positions:
+        watched.has_new_positions = False
+        try:
+            save_positions(watched.prepared)
+        except OSError:
+            watched.has_new_positions = True  # A full disk. Tried again at the next look.
+
+
+def log_tail(watched: Watched) -> str:
+    try:
+        with (watched.prepared.folder / records.LOG).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - LOG_TAIL_BYTES))
+            return file.read(LOG_TAIL_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def ending_reports(watched: Watched, ending: dict[str, Any]) -> list[NodeReport]:
+    """Everything that is still to be said about an attempt whose exit record is there; its end is last."""
+    if "launch_error" in ending:
+        failure = ending["launch_error"]
+        return [not_launched(watched, failure["errno"], failure["text"])]
+    reports = started_report(watched) + metrics_report(watched, is_final=True)
+    reports.append(
+        Exited(
+            key=watched.key,
+            generation=watched.generation,
+            exit_code=ending["exit_code"],
+            was_killed=ending["was_killed"],
+            ended_at_s=ending["ended_at"],
+            log_tail=log_tail(watched),
+            checkpoint_step=newest_checkpoint(watched),
+            supervisor_lost=ending.get("supervisor_lost", False),
+            oom_killed=ending.get("oom_killed", False),
+        )
+    )
+    return reports
+
+
+def not_launched(watched: Watched, number: int | None, text: str) -> NotLaunched:
+    """From the error number of what failed before the command ran."""
+    reason, advice = ExitReason.BAD_COMMAND, ""
+    if number in _FULL:
+        reason, advice = ExitReason.DISK_FULL, ": free some space where nightlab keeps its attempts"
+    elif number in _NOT_THE_COMMAND:
+        reason = ExitReason.LAUNCHER_UNAVAILABLE
+    return NotLaunched(key=watched.key, generation=watched.generation, exit_reason=reason, evidence=f"{text}{advice}")
+
+
+def lost_record(was_killed: bool) -> dict[str, Any]:
+    """The exit record that the engine writes in place of a lost supervisor."""
+    return {"exit_code": None, "was_killed": was_killed, "ended_at": time.time(), "supervisor_lost": True}
+
+
+def _say_in_log(watched: Watched, text: str) -> None:
+    try:
+        with (watched.prepared.folder / records.LOG).open("ab") as file:
+            file.write(f"nightlab: {text}\n".encode())
+    except OSError:
+        return

@@ -1,0 +1,304 @@
+"""Supervise one attempt: start its leader, carry out stop orders, prove its end, record it.
+
+A supervisor is forked by the launcher and outlives the server. It is the subreaper of everything that the command
+starts, so "no child left" proves that nothing of the attempt is left. The leader dies with it. It waits for
+signals and a slow poll; it uses no processor time while the job runs. Standard library only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import time
+
+from runtime.node import processes, records
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+POLL_S = 5.0
+"""A stop order whose poke was lost is found after this long."""
+POKE_S = 0.2
+"""How long a busy server is waited for."""
+LEFTOVER_GRACE_S = 0.1
+"""For helpers of the leader that end by themselves right after it (they unlink shared memory, say)."""
+EXIT_WRITE_TRIES = 120
+"""Once a second, should the exit record not be writable."""
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_WAITED_FOR = frozenset({signal.SIGCHLD, signal.SIGUSR1, signal.SIGUSR2})
+# The others are blocked as well: a machine that shuts down must not end the supervisor before the job.
+_BLOCKED = _WAITED_FOR | {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def supervise(folder: str) -> None:
+    """Run the attempt in `folder` to its end, unless another supervisor has claimed it."""
+    order = records.read(os.path.join(folder, records.ORDER))
+    if order is None:
+        return
+    os.setsid()
+    signal.pthread_sigmask(signal.SIG_SETMASK, _BLOCKED)
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        is_ours = _claim(folder, order)
+    except OSError as error:
+        _poke(order, unclaimed=error.errno)
+        return
+    if is_ours:
+        _Attempt(folder, order).run()
+
+
+def _claim(folder: str, order: dict[str, Any]) -> bool:
+    own = processes.look_up(os.getpid())
+    record = {
+        "pid": os.getpid(),
+        "start_ticks": own.start_ticks if own else 0,
+        "boot_id": processes.boot_id(),
+        "marker": order["marker"],
+    }
+    reserved = [os.path.join(folder, name) for name in (records.STARTED, records.EXIT)]
+    is_ours = False
+    try:
+        for path in reserved:
+            records.reserve(path)
+        is_ours = records.claim(os.path.join(folder, records.SUPERVISOR), record)
+    finally:
+        if not is_ours:
+            for path in reserved:
+                records.release(path)
+    return is_ours
+
+
+def _poke(order: dict[str, Any], **news: Any) -> None:
+    """Tell the server, if it listens, to look at this attempt now. It may be lost: the server also looks by itself."""
+    message = {"job_id": order["job_id"], "attempt": order["attempt"], **news}
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.settimeout(POKE_S)
+            sender.sendto(json.dumps(message).encode(), order["poke"])
+    except OSError:
+        return
+
+
+class _Attempt:
+    def __init__(self, folder: str, order: dict[str, Any]) -> None:
+        self._folder = folder
+        self._order = order
+        self._leader = 0
+        self._awaited: set[int] = set()
+        """Processes whose end is the attempt's end: the leader, and heirs of its duty (see `_note`)."""
+        self._codes: list[int] = []
+        """Exit codes of awaited processes, in the order of their ends; the leader's is first."""
+        self._reaped: dict[int, int] = {}
+        self._heirs: dict[int, list[int]] = {}
+        self._stop_seen = b""
+        self._kill_at: float | None = None
+        """On the monotonic clock; None: nobody asked it to stop."""
+        self._was_killed = False
+        self._oom_kills = 0
+
+    def run(self) -> None:
+        failure = self._start()
+        if failure is not None:
+            self._record_exit({"launch_error": failure, "ended_at": time.time()})
+            return
+        self._read_stop_order()
+        self._wait()
+        self._end_leftovers()
+        self._record_exit(self._ending())
+
+    def _start(self) -> dict[str, Any] | None:
+        """Start the leader and record it. Returns what went wrong, if the command never ran."""
+        try:
+            self._leader, failure = _spawn(self._folder, self._order)
+        except OSError as error:
+            return {"errno": error.errno, "text": f"{error.strerror}: {error.filename or 'starting a process'}"}
+        if failure is not None:
+            return failure
+        self._awaited = {self._leader}
+        leader = processes.look_up(self._leader)
+        started = {"pid": self._leader, "start_ticks": leader.start_ticks if leader else 0, "at": time.time()}
+        try:
+            records.write_reserved(os.path.join(self._folder, records.STARTED), started, is_durable=False)
+            _poke(self._order)
+            # Only now, so that nobody waits for it. After a power cut the boot id tells that the attempt is over.
+            records.sync(os.path.join(self._folder, records.SUPERVISOR))
+            records.sync(os.path.join(self._folder, records.STARTED))
+            records.sync_folder(self._folder)
+        except OSError:
+            _poke(self._order)  # The claim stands and the job may go on: its folder is broken or gone, not the job.
+        self._oom_kills = processes.oom_kills()
+        return None
+
+    def _wait(self) -> None:
+        """Until every awaited process is gone, or the grace of a stop order is over."""
+        while True:
+            self._reap()
+            if not self._awaited:
+                return
+            wait_s = POLL_S
+            if self._kill_at is not None:
+                wait_s = min(wait_s, self._kill_at - time.monotonic())
+                if wait_s <= 0:
+                    self._was_killed = True
+                    return
+            received = signal.sigtimedwait(_WAITED_FOR, wait_s)
+            if received is not None and received.si_signo == signal.SIGUSR2:
+                self._begin_stop(float(self._order["grace_s"]))
+            elif received is None or received.si_signo == signal.SIGUSR1:
+                self._read_stop_order()
+
+    def _read_stop_order(self) -> None:
+        try:
+            with open(os.path.join(self._folder, records.STOP), "rb") as file:
+                body = file.read()
+            if body == self._stop_seen:
+                return
+            grace_s = float(json.loads(body)["grace_s"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return
+        self._stop_seen = body
+        self._begin_stop(grace_s)
+
+    def _begin_stop(self, grace_s: float) -> None:
+        """Give notice once; a later order can only shorten the grace."""
+        is_first = self._kill_at is None
+        kill_at = time.monotonic() + max(0.0, grace_s)
+        self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
+        if not is_first or grace_s <= 0:
+            return
+        self._heirs = processes.children_by_parent(processes.table())
+        try:
+            with open(os.path.join(self._folder, records.NOTICE), "xb"):
+                pass
+        except OSError:
+            pass  # On a full disk the signal alone has to do.
+        try:
+            os.killpg(self._leader, signal.SIGTERM)
+        except ProcessLookupError:
+            return
+
+    def _reap(self) -> bool:
+        """Collect everything that has ended. False: no process of the attempt is left, dead or alive."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            self._reaped[pid] = os.waitstatus_to_exitcode(status)
+            if pid in self._awaited:
+                self._note(pid)
+
+    def _note(self, pid: int) -> None:
+        """Count the end of an awaited process.
+
+        A shell that waits for `python train.py` dies of the notice's SIGTERM at once, while the training writes its
+        checkpoint. So the children of a process that died of that signal inherit its duty: they are awaited in its
+        place, and their exit code is the attempt's.
+        """
+        self._awaited.discard(pid)
+        code = self._reaped[pid]
+        self._codes.append(code)
+        if code != -signal.SIGTERM or self._kill_at is None:
+            return
+        for heir in self._heirs.get(pid, ()):
+            if heir in self._reaped:
+                self._note(heir)
+            elif processes.look_up(heir) is not None:
+                self._awaited.add(heir)
+
+    def _end_leftovers(self) -> None:
+        """Kill what is left, again and again until nothing is. A process in an uninterruptible call is waited for."""
+        if not self._was_killed:
+            self._settle(time.monotonic() + LEFTOVER_GRACE_S)
+        pause_s = 0.002
+        while self._reap():
+            below = processes.descendants([os.getpid()], processes.table())
+            self._was_killed = True
+            processes.kill(below)
+            signal.sigtimedwait({signal.SIGCHLD}, pause_s)
+            pause_s = min(pause_s * 2, 1.0)
+
+    def _settle(self, until: float) -> None:
+        while self._reap():
+            left_s = until - time.monotonic()
+            if left_s <= 0:
+                return
+            signal.sigtimedwait({signal.SIGCHLD}, left_s)
+
+    def _ending(self) -> dict[str, Any]:
+        leader_code = self._reaped.get(self._leader)
+        by_themselves = [code for code in self._codes if code >= 0]
+        exit_code = by_themselves[-1] if by_themselves else leader_code
+        is_foreign_kill = exit_code == -signal.SIGKILL and self._kill_at is None
+        return {
+            "exit_code": exit_code,
+            "was_killed": self._was_killed,
+            "oom_killed": is_foreign_kill and processes.oom_kills() > self._oom_kills,
+            "ended_at": time.time(),
+        }
+
+    def _record_exit(self, record: dict[str, Any]) -> None:
+        path = os.path.join(self._folder, records.EXIT)
+        for _ in range(EXIT_WRITE_TRIES):
+            try:
+                records.write_reserved(path, record, is_durable=True)
+                break
+            except FileNotFoundError:
+                return  # The attempt's folder was removed: nobody wants the record.
+            except OSError:
+                time.sleep(1.0)
+        _poke(self._order)
+
+
+def _spawn(folder: str, order: dict[str, Any]) -> tuple[int, dict[str, Any] | None]:
+    """Fork the leader. Returns its pid, and the reason if it could not become the command."""
+    log = os.open(os.path.join(folder, records.LOG), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    own_pid = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        _become_command(order, log, writer, own_pid)
+    os.close(writer)
+    os.close(log)
+    with os.fdopen(reader, "rb") as answer:
+        body = answer.read()
+    if not body:
+        return pid, None
+    os.waitpid(pid, 0)
+    failure: dict[str, Any] = json.loads(body)
+    return pid, failure
+
+
+def _become_command(order: dict[str, Any], log: int, writer: int, supervisor: int) -> None:
+    """In the child: never returns."""
+    stage = "preparing the process"
+    try:
+        os.setsid()
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != supervisor:
+            os._exit(1)
+        os.dup2(os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC), 0)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        # Python ignores these two; a command expects the defaults.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        stage = f"working directory {order['cwd']!r}"
+        os.chdir(order["cwd"])
+        stage = f"command {order['argv'][0]!r}"
+        os.execvpe(order["argv"][0], order["argv"], order["env"])
+    except OSError as error:
+        os.write(writer, json.dumps({"errno": error.errno, "text": f"{stage}: {error.strerror}"}).encode())
+    finally:
+        os._exit(127)
