@@ -67,16 +67,17 @@ def _paint_bar(ax: Axes, segment: Segment, row: int, origin: float) -> None:
 
 
 def _paint_label(ax: Axes, segment: Segment, row: int, origin: float, span: float) -> None:
-    text = segment.priority_class if segment.trial_number is None else str(segment.trial_number)
     width = segment.end - segment.start
-    if width / span < 0.0095 * len(text) + 0.006:
+    names = [segment.priority_class, segment.job_id] if segment.trial_number is None else [str(segment.trial_number)]
+    text = next((name for name in names if width / span >= 0.0095 * len(name) + 0.006), None)
+    if text is None:
         return
     middle = segment.start - origin + width / 2
     ax.text(middle, row, text, ha="center", va="center", fontsize=8, color=STAND_IN["paper"], zorder=5)
 
 
 def _paint_arrows(ax: Axes, shown: Sequence[Segment], rows: dict[tuple[str, int], int], origin: float) -> None:
-    """From the end of the attempt that stepped aside to the start of the job it stepped aside for."""
+    """From the moment an attempt was asked to leave to the job it stepped aside for."""
     for victim in shown:
         if victim.beneficiary is None or victim.stop_ordered_at is None:
             continue
@@ -88,13 +89,13 @@ def _paint_arrows(ax: Axes, shown: Sequence[Segment], rows: dict[tuple[str, int]
         place = rows[gain.node_id, gain.device]
         ax.annotate(
             "",
-            xy=(gain.start - origin, place - 0.31),
-            xytext=(victim.stop_ordered_at - origin, own - 0.31),
+            xy=((gain.start + gain.end) / 2 - origin, place - 0.33),
+            xytext=(victim.stop_ordered_at - origin, own - 0.33),
             arrowprops={
                 "arrowstyle": "-|>",
                 "color": STAND_IN["ink"],
                 "lw": 1.3,
-                "connectionstyle": "arc3,rad=-0.9",
+                "connectionstyle": "arc3,rad=-0.45",
                 "shrinkA": 0,
                 "shrinkB": 0,
             },

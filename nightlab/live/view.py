@@ -20,12 +20,13 @@ Watch = Callable[[LiveSnapshot], bool]
 
 
 class LiveView:
-    """Shows snapshots of one session until told to stop."""
+    """Shows snapshots of one session until told to stop. `follow` may be called again: nothing is told twice."""
 
     def __init__(self, source: SnapshotSource, console: Console, *, period_s: float = PERIOD_S) -> None:
         self._source = source
         self._console = console
         self._period_s = period_s
+        self._narrator = Narrator()
 
     def follow(self, watch: Watch) -> LiveSnapshot:
         """Returns the snapshot at which `watch` said True.
@@ -44,10 +45,9 @@ class LiveView:
                 time.sleep(self._period_s)
 
     def _in_lines(self, watch: Watch) -> LiveSnapshot:
-        narrator = Narrator()
         while True:
             snapshot = self._source.snapshot()
-            for line in narrator.news(snapshot):
+            for line in self._narrator.news(snapshot):
                 self._console.print(line, markup=False, highlight=False, soft_wrap=True)
             if watch(snapshot):
                 return snapshot
