@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import shutil
 import signal
@@ -40,6 +41,8 @@ from runtime.node import processes, records
 from runtime.node.devices import find_devices, memory_mb, usable_cores
 from runtime.node.launch_errors import CannotLaunch
 from runtime.node.sockets import socket_folder
+
+_log = logging.getLogger(__name__)
 
 NODE_ID = "local"
 CLAIM_S = 5.0
@@ -147,9 +150,11 @@ class LocalEngine:
         return shutil.disk_usage(self._attempts_dir).free
 
     async def close(self) -> None:
-        for task in self._tasks:
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        asyncio.get_running_loop().remove_reader(self._poked)
         self._poked.close()
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._facts.poke)
@@ -252,11 +257,17 @@ class LocalEngine:
         while True:
             await asyncio.sleep(self._sweep_s)
             for watched in list(self._watched.values()):
-                keep_positions(watched)
-                self._look(watched)
-                if watched.key in self._watched and watched.is_started and not watched.is_ending:
-                    self._say(metrics_report(watched))
-                    self._look_for_checkpoint(watched)
+                try:
+                    self._sweep(watched)
+                except OSError:
+                    _log.exception("looking at %s failed; it is looked at again in %g s", watched.key, self._sweep_s)
+
+    def _sweep(self, watched: Watched) -> None:
+        keep_positions(watched)
+        self._look(watched)
+        if watched.key in self._watched and watched.is_started and not watched.is_ending:
+            self._say(metrics_report(watched))
+            self._look_for_checkpoint(watched)
 
     def _look_for_checkpoint(self, watched: Watched) -> None:
         step = newest_checkpoint(watched)
@@ -269,8 +280,7 @@ class LocalEngine:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._facts.poke)
         self._poked.bind(self._facts.poke)
-        loop = asyncio.get_running_loop()
-        loop.add_reader(self._poked, self._read_pokes)
+        asyncio.get_running_loop().add_reader(self._poked, self._read_pokes)
 
     def _read_pokes(self) -> None:
         while True:
@@ -298,4 +308,11 @@ class LocalEngine:
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        """A bug in background work must not go unheard: the loop's exception handler is told at once."""
+        self._tasks.discard(task)
+        if not task.cancelled() and (problem := task.exception()) is not None:
+            context = {"message": f"{task.get_name()} of the local engine failed", "exception": problem, "task": task}
+            task.get_loop().call_exception_handler(context)

@@ -1,0 +1,252 @@
+"""An engine without processes: attempts are entries that tests move along by hand, or by a script.
+
+It keeps the promises of the contract (the conformance suite runs on it): one launch per attempt, nothing after the
+end, adoption, strangers ended, reports fenced by generation.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from runtime.engines.contract import (
+    AttemptKey,
+    Checkpointed,
+    Exited,
+    LaunchOrder,
+    MetricsRead,
+    NodeReport,
+    NotLaunched,
+    Started,
+    StopAttempt,
+)
+from runtime.model.nouns import Device, Node
+from runtime.model.states import EXIT_REQUEUE, ExitReason, StopCause
+
+
+class Script(Protocol):
+    """What attempts do by themselves. Called with the engine, so that it can move the attempt along."""
+
+    def started(self, engine: FakeEngine, order: LaunchOrder) -> None:
+        """Right after `Started`."""
+        ...
+
+    def stopped(self, engine: FakeEngine, order: StopAttempt) -> None:
+        """Right after a stop order arrived."""
+        ...
+
+
+class Obedient:
+    """Runs until it is stopped; then it checkpoints and asks to be requeued, or dies of SIGTERM when cancelled."""
+
+    def started(self, engine: FakeEngine, order: LaunchOrder) -> None:
+        return
+
+    def stopped(self, engine: FakeEngine, order: StopAttempt) -> None:
+        if order.grace_s <= 0:
+            engine.finish(order.key, exit_code=-9, was_killed=True)
+        elif order.cause in (StopCause.PREEMPT, StopCause.SHUTDOWN):
+            engine.finish(order.key, exit_code=EXIT_REQUEUE)
+        else:
+            engine.finish(order.key, exit_code=-15)
+
+
+class ByHand:
+    """Nothing happens unless the test makes it happen."""
+
+    def started(self, engine: FakeEngine, order: LaunchOrder) -> None:
+        return
+
+    def stopped(self, engine: FakeEngine, order: StopAttempt) -> None:
+        return
+
+
+@dataclass(slots=True, kw_only=True)
+class FakeAttempt:
+    order: LaunchOrder
+    generation: int
+    log: bytes = b""
+    checkpoint_step: int | None = None
+    ending: Exited | NotLaunched | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Refusal:
+    """The next launches that can not happen."""
+
+    exit_reason: ExitReason
+    evidence: str
+
+
+def fake_node(node_id: str = "local", *, n_devices: int = 2, kind: str = "cpu") -> Node:
+    """A node with that many pretend devices."""
+    devices = tuple(Device(index=i, kind=kind, uuid=f"{node_id}-{i}", is_fake=True) for i in range(n_devices))
+    return Node(
+        node_id=node_id,
+        generation=0,
+        boot_id=f"boot-{node_id}",
+        hostname=node_id,
+        cpus=n_devices,
+        memory_mb=1024 * n_devices,
+        devices=devices,
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class FakeEngine:
+    """Implements `Engine` in memory. May be opened again after `close`, as a new server would find it."""
+
+    nodes: Sequence[Node] = field(default_factory=lambda: (fake_node(),))
+    script: Script = field(default_factory=Obedient)
+    clock: Callable[[], float] = time.time
+    """Seconds since the epoch, for reports."""
+    free: int = 10**12
+    """Bytes that `free_bytes` answers."""
+    attempts: dict[AttemptKey, FakeAttempt] = field(default_factory=dict)
+    """All that were ever launched or refused, by key."""
+    stops: list[StopAttempt] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    """Consumed one per launch, from the front."""
+    _report: Callable[[NodeReport], None] | None = None
+
+    async def open(self, report: Callable[[NodeReport], None]) -> Sequence[Node]:
+        self._report = report
+        return self.nodes
+
+    async def adopt(self, running: Sequence[LaunchOrder], generation: int) -> None:
+        named = {order.key for order in running}
+        for key, stranger in self.attempts.items():
+            if key not in named and stranger.ending is None:
+                stranger.ending = self._exited(stranger, exit_code=-9, was_killed=True)
+        for order in running:
+            attempt = self.attempts.get(order.key)
+            if attempt is None:
+                await self.start(order, generation)
+                continue
+            attempt.generation = generation
+            if attempt.ending is None:
+                self._say_started(attempt)
+            else:
+                self._say(attempt.ending)
+
+    async def start(self, order: LaunchOrder, generation: int) -> None:
+        known = self.attempts.get(order.key)
+        if known is not None:
+            known.generation = generation
+            return
+        attempt = self.attempts[order.key] = FakeAttempt(order=order, generation=generation)
+        if self.refusals:
+            refusal = self.refusals.pop(0)
+            attempt.ending = NotLaunched(
+                key=order.key,
+                generation=generation,
+                exit_reason=refusal.exit_reason,
+                evidence=refusal.evidence,
+            )
+            self._say(attempt.ending)
+            return
+        self._say_started(attempt)
+        self.script.started(self, order)
+
+    async def stop(self, order: StopAttempt, generation: int) -> None:
+        self.stops.append(order)
+        attempt = self.attempts.get(order.key)
+        if attempt is None:
+            reason, evidence = ExitReason.LAUNCHER_UNAVAILABLE, "it was never started on this node"
+            self._say(NotLaunched(key=order.key, generation=generation, exit_reason=reason, evidence=evidence))
+            return
+        attempt.generation = generation
+        if attempt.ending is None:
+            self.script.stopped(self, order)
+
+    async def read_log(self, key: AttemptKey, offset: int, limit: int) -> tuple[bytes, int]:
+        attempt = self.attempts.get(key)
+        log = attempt.log if attempt is not None else b""
+        return log[max(0, offset) :][: max(0, limit)], len(log)
+
+    async def free_bytes(self) -> int:
+        return self.free
+
+    async def close(self) -> None:
+        self._report = None
+
+    def finish(
+        self,
+        key: AttemptKey,
+        *,
+        exit_code: int | None = 0,
+        was_killed: bool = False,
+        supervisor_lost: bool = False,
+        oom_killed: bool = False,
+    ) -> None:
+        """The attempt ends. Raises KeyError for an unknown one, ValueError for one that has ended."""
+        attempt = self._live(key)
+        attempt.ending = self._exited(
+            attempt,
+            exit_code=exit_code,
+            was_killed=was_killed,
+            supervisor_lost=supervisor_lost,
+            oom_killed=oom_killed,
+        )
+        self._say(attempt.ending)
+
+    def fail(self, key: AttemptKey, *, exit_code: int = 1, log: str = "Traceback (most recent call last):\n") -> None:
+        """The command fails by itself, with this at the end of its output."""
+        self.print(key, log)
+        self.finish(key, exit_code=exit_code)
+
+    def checkpoint(self, key: AttemptKey, step: int) -> None:
+        attempt = self._live(key)
+        attempt.checkpoint_step = step
+        self._say(Checkpointed(key=key, generation=attempt.generation, step=step))
+
+    def print(self, key: AttemptKey, text: str) -> None:
+        """The command writes to its output."""
+        self._live(key).log += text.encode()
+
+    def log_metric(self, key: AttemptKey, name: str, value: float, step: int = 0) -> None:
+        """A declared metric source yields a point."""
+        self._live(key)
+        self._say(MetricsRead(key=key, points=((name, value, step, self.clock()),)))
+
+    @property
+    def running(self) -> tuple[AttemptKey, ...]:
+        """Attempts that have not ended, in the order of their starts."""
+        return tuple(key for key, attempt in self.attempts.items() if attempt.ending is None)
+
+    def _live(self, key: AttemptKey) -> FakeAttempt:
+        attempt = self.attempts[key]
+        if attempt.ending is not None:
+            raise ValueError(f"{key} has ended: {attempt.ending}")
+        return attempt
+
+    def _exited(
+        self,
+        attempt: FakeAttempt,
+        *,
+        exit_code: int | None,
+        was_killed: bool,
+        supervisor_lost: bool = False,
+        oom_killed: bool = False,
+    ) -> Exited:
+        return Exited(
+            key=attempt.order.key,
+            generation=attempt.generation,
+            exit_code=exit_code,
+            was_killed=was_killed,
+            ended_at_s=self.clock(),
+            log_tail=attempt.log[-65536:].decode(errors="replace"),
+            checkpoint_step=attempt.checkpoint_step,
+            supervisor_lost=supervisor_lost,
+            oom_killed=oom_killed,
+        )
+
+    def _say_started(self, attempt: FakeAttempt) -> None:
+        pid = 1000 + list(self.attempts).index(attempt.order.key)
+        self._say(Started(key=attempt.order.key, generation=attempt.generation, pid=pid, at_s=self.clock()))
+
+    def _say(self, report: NodeReport) -> None:
+        if self._report is not None:
+            self._report(report)
