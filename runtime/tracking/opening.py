@@ -151,6 +151,4 @@ def _inherited(connection: sa.Connection, own: RunRow) -> dict[str, str]:
 
 
 def _again(connection: sa.Connection, run_id: str) -> RunRow:
-    row = records.get_run(connection, run_id)
-    assert row is not None
-    return row
+    return queries.run_contents(connection, run_id).row

@@ -7,8 +7,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from runtime.store import records
 from runtime.store.records import MetricRow, OutboxRow, RunRow
 from runtime.store.tables import metrics, outbox, run_params, run_tags, runs
+
+from .answers import RunContents
 
 _CHUNK = 500
 
@@ -44,6 +47,31 @@ def children_of_job(connection: sa.Connection, job_id: str) -> list[RunRow]:
     """Every run that the script of a job made, oldest first."""
     query = sa.select(runs).where(runs.c.job_id == job_id, runs.c.attempt.is_not(None))
     return _rows(connection, query.order_by(runs.c.created_at))
+
+
+def runs_of_job(connection: sa.Connection, job_id: str) -> list[RunRow]:
+    """The job's own run and every further one."""
+    return _rows(connection, sa.select(runs).where(runs.c.job_id == job_id).order_by(runs.c.created_at))
+
+
+def find_contents(connection: sa.Connection, run_id: str) -> RunContents | None:
+    """A run with everything logged to it; None when it is not ours."""
+    row = records.get_run(connection, run_id)
+    if row is None:
+        return None
+    return RunContents(
+        row=row,
+        params=records.get_params(connection, run_id),
+        tags=records.get_tags(connection, run_id),
+        latest=tuple(records.latest_metrics(connection, run_id).values()),
+    )
+
+
+def run_contents(connection: sa.Connection, run_id: str) -> RunContents:
+    """The same for a run that is known to be ours."""
+    found = find_contents(connection, run_id)
+    assert found is not None
+    return found
 
 
 def runs_by_id(connection: sa.Connection, ids: Iterable[str]) -> dict[str, RunRow]:

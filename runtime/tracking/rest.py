@@ -210,7 +210,9 @@ def pairs(values: Mapping[str, str]) -> list[dict[str, str]]:
 
 def metric_json(points: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
     """Outbox points `[key, value, milliseconds, step]` as MLflow wants them."""
-    return [{"key": key, "value": value, "timestamp": at_ms, "step": step} for key, value, at_ms, step in points]
+    return [
+        {"key": key, "value": number(value), "timestamp": at_ms, "step": step} for key, value, at_ms, step in points
+    ]
 
 
 def _remote(run: Mapping[str, Any]) -> RemoteRun:
