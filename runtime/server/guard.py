@@ -69,12 +69,7 @@ class Guard:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
             return False
-        if host.lower() in self._allowed or name in self._allowed or name == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(name).is_loopback
-        except ValueError:
-            return False
+        return host.lower() in self._allowed or name in self._allowed or is_loopback(name)
 
     def _check_token(self, path: str, headers: dict[bytes, str]) -> None:
         if path in OPEN_PATHS or path == GATEWAY_PREFIX or path.startswith(GATEWAY_PREFIX + "/"):
@@ -118,6 +113,16 @@ class Guard:
             if has_begun.is_true:
                 raise
             await refusal_response(refusal)(scope, receive, send)
+
+
+def is_loopback(name: str) -> bool:
+    """Whether a host name or address means this machine and nothing else."""
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
 class _Watch:

@@ -54,6 +54,8 @@ def job_from_spec(spec: JobSpec, *, number: int, now_s: float, policy: Policy, k
 def shape_of(compute: Compute, kinds: Iterable[str]) -> Shape:
     """What `compute` asks for: `H100` takes any H100, `GPU_8xH100` whole groups of eight on each node.
 
+    One accelerator (the default) of a grouped type means one group.
+
     Raises:
         Refused: the number of accelerators is not a multiple of the group.
     """
@@ -64,8 +66,7 @@ def shape_of(compute: Compute, kinds: Iterable[str]) -> Shape:
     if grouped is None:
         return Shape(n_devices=compute.num_accelerators, accelerator=_known_kind(wanted, kinds))
     group = int(grouped["n"])
-    is_given = "num_accelerators" in compute.model_fields_set
-    n_devices = compute.num_accelerators if is_given else group
+    n_devices = group if compute.num_accelerators == 1 else compute.num_accelerators
     if n_devices % group:
         raise refused(
             ErrorKind.INVALID,

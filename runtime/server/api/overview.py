@@ -1,0 +1,74 @@
+"""The server itself over HTTP: is it there, what has it, what should an operator know."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+import sqlalchemy as sa
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from runtime.server.envelope import answer
+from runtime.server.services import Services, Svc
+from runtime.server.views import node_views
+from runtime.store.records import count_outbox
+from runtime_client.models import Envelope, NodeView, ServerInfo
+
+router = APIRouter(prefix="/v1", tags=["server"])
+
+
+@router.get("/health", response_model=Envelope[dict[str, str]])
+async def health() -> Response:
+    """Answers when the server is ready. Needs no token, says nothing else."""
+    return answer({"status": "ok"})
+
+
+@router.get("/info", response_model=Envelope[ServerInfo])
+async def info(services: Svc) -> Response:
+    state = services.loop.state
+    return answer(
+        ServerInfo(
+            version=_version(),
+            started_at=services.started_at,
+            n_devices=state.n_devices,
+            n_devices_free=state.n_devices_free,
+            n_queued=state.n_queued,
+            n_running=state.n_running,
+            last_seq=services.loop.committed_seq,
+            mlflow_url=services.config.mlflow_url,
+            mlflow_state="off" if services.mirror is None else services.mirror.state,
+            priority_classes={name: cls.priority for name, cls in services.config.policy.classes.items()},
+            n_outbox=await _n_outbox(services),
+            notices=_notices(services),
+        )
+    )
+
+
+@router.get("/nodes", response_model=Envelope[list[NodeView]])
+async def nodes(services: Svc) -> Response:
+    return answer(node_views(services.loop.state))
+
+
+async def _n_outbox(services: Services) -> int:
+    def read(connection: sa.Connection) -> int:
+        return count_outbox(connection)
+
+    return await services.store.read(read)
+
+
+def _notices(services: Services) -> tuple[str, ...]:
+    notices: list[str] = []
+    if services.disk.low is not None:
+        notices.append(services.disk.low)
+    if services.loop.trouble is not None:
+        notices.append(f"the store fails: {services.loop.trouble}")
+    if services.mirror is not None and services.mirror.state.startswith("unreachable"):
+        notices.append(f"MLflow at {services.config.mlflow_url} is {services.mirror.state}; nothing is lost meanwhile")
+    return tuple(notices)
+
+
+def _version() -> str:
+    try:
+        return version("nightlab")
+    except PackageNotFoundError:
+        return "unknown"

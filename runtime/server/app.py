@@ -1,0 +1,71 @@
+"""The HTTP door: `create_app` makes it, `serve` runs it in this process."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from runtime.engines.contract import Engine
+from runtime.engines.local import LocalEngine
+
+from .api import events, jobs, overview, runs
+from .assembly import Parts, open_services
+from .config import ServerConfig
+from .envelope import install
+from .guard import Guard
+from .keys import open_keys
+from .serving import serve_app
+
+
+def create_app(
+    config: ServerConfig, *, engine: Engine | None = None, clock: Callable[[], float] = time.time
+) -> FastAPI:
+    """The server as an ASGI app; its lifespan opens the store and the engine, and closes them.
+
+    Makes the home folder and the key files where they are missing.
+
+    Args:
+        engine: None: the local engine with `config.devices`.
+        clock: seconds since the epoch.
+    """
+    config.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    keys = open_keys(config.token_path, config.secret_path)
+    used = engine or LocalEngine(
+        home=config.home, attempts_dir=config.attempts_dir, devices=config.devices, environ=dict(os.environ)
+    )
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        def on_broken() -> None:
+            app.state.on_broken()
+
+        parts = Parts(config=config, keys=keys, engine=used, clock=clock, on_broken=on_broken)
+        async with open_services(parts) as services:
+            app.state.services = services
+            yield
+
+    app = FastAPI(title="nightlab runtime", version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
+    app.state.on_broken = _nobody_listens
+    app.state.keys = keys
+    install(app)
+    for part in (overview, jobs, runs, events):
+        app.include_router(part.router)
+    app.add_middleware(Guard, config=config, keys=keys)
+    return app
+
+
+def serve(config: ServerConfig) -> None:
+    """Run the server until it is told to stop (SIGTERM, SIGINT); running attempts go on without it.
+
+    Raises:
+        SystemExit: 2 when it can not start (the reason is printed), 1 when the loop gave up.
+    """
+    serve_app(config, create_app)
+
+
+def _nobody_listens() -> None:
+    """What happens when the loop gives up in an app that nobody serves: nothing."""

@@ -1,0 +1,89 @@
+"""What waits for the loop: requests with someone waiting for the answer, and reports of engines."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from runtime.engines.contract import NodeReport
+from runtime.store.history import AttemptRow, JobRow
+from runtime_client.models import JobSpec
+
+from .draft import Actor
+from .refusal import Refused
+from .submission import Submission
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """A job that is in, durably."""
+
+    job_id: str
+    is_existing: bool
+    """Its idempotency token was known."""
+    row: JobRow | None
+    """As just written; None: it is from an earlier transaction."""
+    attempts: tuple[AttemptRow, ...]
+    spec: JobSpec
+
+
+@dataclass(slots=True, kw_only=True)
+class SubmitJobs:
+    """Take these jobs in; each gets its own answer, in order."""
+
+    submissions: Sequence[Submission]
+    answer: asyncio.Future[list[Accepted | Refused]]
+
+
+@dataclass(slots=True, kw_only=True)
+class CancelJob:
+    job_id: str
+    reason: str
+    actor: Actor
+    answer: asyncio.Future[None]
+
+
+Request = SubmitJobs | CancelJob
+Item = Request | NodeReport
+
+
+@dataclass(slots=True)
+class Inbox:
+    """Filled from the event loop's thread; drained whole."""
+
+    _items: deque[Item] = field(default_factory=deque)
+    _has_news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def put(self, item: Item) -> None:
+        self._items.append(item)
+        self._has_news.set()
+
+    def put_back(self, items: Iterable[Item]) -> None:
+        """Before everything else, in order; wakes nobody."""
+        self._items.extendleft(reversed(list(items)))
+
+    def poke(self) -> None:
+        """Wake the loop without an item."""
+        self._has_news.set()
+
+    async def wait(self, timeout_s: float | None) -> None:
+        """Until something new is put in, or the time is over."""
+        if timeout_s is not None and timeout_s <= 0:
+            return
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._has_news.wait()
+        except TimeoutError:
+            return
+
+    def drain(self) -> list[Item]:
+        items = list(self._items)
+        self._items.clear()
+        self._has_news.clear()
+        return items
+
+
+def is_request(item: Item) -> bool:
+    return isinstance(item, SubmitJobs | CancelJob)

@@ -1,0 +1,351 @@
+"""The loop: the single writer of the state.
+
+It drains what has arrived, turns it into events, applies them, schedules, makes the decided actions events too,
+commits all of them in one transaction, and only then answers, publishes and carries out. If the commit fails, memory
+is thrown away and rebuilt from the journal: requests are refused as retryable, reports are kept and tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from runtime.engines.contract import AttemptKey, MetricsRead, NodeReport
+from runtime.model.codec import encode_state
+from runtime.model.state import State
+from runtime.scheduling.decision import Action, Preempt, Start
+from runtime.scheduling.intent import event_of
+from runtime.scheduling.schedule import schedule
+from runtime.store.writer import StoreFailed, StoreFull, StoreRefused
+from runtime.tracking.ports import Store
+from runtime_client.models import ErrorKind, JobSpec
+
+from .catalog import JobCatalog
+from .commit import SnapshotOrder, unit_of
+from .config import ServerConfig
+from .disk import DiskWatch
+from .draft import OWNER, SCHEDULER, Actor, Draft
+from .hub import EventHub
+from .inbox import Accepted, CancelJob, Inbox, Item, Request, SubmitJobs, is_request
+from .lookup import Found, look_up
+from .metrics_intake import MetricsIntake
+from .orders import Orders
+from .projection import RowChanges
+from .reactor import CriteriaFacts, Rules, events_from_cancel, events_from_report
+from .recovery import recover
+from .refusal import Refused, no_such_job, refused
+from .submission import Submission, Taken, TokenKey, take
+from .views import event_view
+
+log = logging.getLogger(__name__)
+
+MAX_FAULTS = 3
+"""Bugs in a row after which the server gives up; it is started again and recovers from the journal."""
+BACKOFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
+"""Pauses after failed commits."""
+
+
+class LoopBroken(Exception):
+    """The loop met a bug several times in a row and stopped."""
+
+
+def _nothing() -> None:
+    return
+
+
+@dataclass(slots=True, kw_only=True)
+class Loop:
+    config: ServerConfig
+    store: Store
+    catalog: JobCatalog
+    orders: Orders
+    metrics: MetricsIntake
+    hub: EventHub
+    disk: DiskWatch
+    rules: Rules
+    clock: Callable[[], float]
+    state: State
+    next_number: int
+    snapshot_seq: int
+    inbox: Inbox
+    wake_s: float | None = 0.0
+    """When a round is due though nothing has arrived; seconds since the epoch."""
+    trouble: str | None = None
+    """Why nothing can be committed now; None: it can."""
+    n_failures: int = 0
+    """Failed commits in a row."""
+    n_faults: int = 0
+    """Bugs in a row."""
+    is_closing: bool = False
+    committed_seq: int = 0
+    """The last event that is durable."""
+    after_commit: Callable[[], None] = _nothing
+    """Told after each commit: the outbox may have grown."""
+
+    async def submit(self, submissions: Sequence[Submission]) -> list[Accepted | Refused]:
+        """Take jobs in; durable when it returns.
+
+        Raises:
+            Refused: nothing could be written; all may be sent again.
+        """
+        answer: asyncio.Future[list[Accepted | Refused]] = asyncio.get_running_loop().create_future()
+        self._put(SubmitJobs(submissions=submissions, answer=answer))
+        return await answer
+
+    async def cancel(self, job_id: str, *, reason: str, actor: Actor = OWNER) -> None:
+        """
+        Raises:
+            Refused: no such live job, or nothing could be written.
+        """
+        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._put(CancelJob(job_id=job_id, reason=reason, actor=actor, answer=answer))
+        await answer
+
+    def _put(self, request: Request) -> None:
+        if self.is_closing:
+            _refuse(request, _stopping())
+        else:
+            self.inbox.put(request)
+
+    def report(self, report: NodeReport) -> None:
+        """Take a report; called on the event loop's thread."""
+        self.inbox.put(report)
+
+    def close(self) -> None:
+        self.is_closing = True
+        self.inbox.poke()
+
+    async def run(self) -> None:
+        """Go round until closed.
+
+        Raises:
+            LoopBroken: bugs in a row.
+        """
+        while not self.is_closing:
+            await self.inbox.wait(self._patience_s())
+            await self.turn()
+        for item in self.inbox.drain():
+            _refuse(item, _stopping())
+
+    async def turn(self) -> None:
+        """One round, with the firewall around it.
+
+        Raises:
+            LoopBroken: bugs in a row.
+        """
+        items = self.inbox.drain()
+        try:
+            items = await self.metrics.record(self.state, items)
+            await self._round(items)
+        except StoreRefused as error:
+            await self._after_bug(items, error)
+        except StoreFailed as error:
+            await self._after_failure(items, error)
+        except Exception as error:
+            log.error("bug in a round", exc_info=error)
+            await self._after_bug(items, error)
+        else:
+            self.trouble, self.n_failures, self.n_faults = None, 0, 0
+
+    async def _round(self, items: Sequence[Item]) -> None:
+        """Decide, commit, and carry out. Raises what the store raises; then the state must be rebuilt."""
+        found = await look_up(self.store, self.catalog, items)
+        await self.disk.refresh()
+        draft = Draft(state=self.state, at_s=max(self.clock(), self.state.clock_s))
+        answers = _Answers()
+        fresh: dict[TokenKey, str] = {}
+        for item in items:
+            self._handle(draft, item, found, fresh, answers)
+        decision = schedule(self.state, now_s=draft.at_s, policy=self.config.policy)
+        for action in self._allowed(decision.actions):
+            draft.add(event_of(action), SCHEDULER)
+        self.wake_s = decision.next_wake_s
+        if draft.events:
+            await self._commit(draft, answers.specs)
+        answers.give(draft.rows)
+
+    async def _commit(self, draft: Draft, specs: dict[str, JobSpec]) -> None:
+        for row in draft.rows.new_jobs.values():
+            self.catalog.remember(row)
+        launches = await self.orders.launches(self.state, draft.starts)
+        facts = await self.catalog.of(draft.rows.run_status)
+        run_ids = {job_id: fact.run_id for job_id, fact in facts.items()}
+        snapshot = self._snapshot(draft.at_s)
+        await self.store.write(unit_of(draft, specs=specs, run_ids=run_ids, user=self.orders.user, snapshot=snapshot))
+        self.committed_seq = self.state.last_seq
+        if snapshot is not None:
+            self.snapshot_seq = snapshot.seq
+        self.orders.send(self.state, launches, draft.stops)
+        self.orders.note_ended(draft.ended)
+        self.catalog.forget(draft.rows.ended_at)
+        self.hub.publish(event_view(stored) for stored in draft.events)
+        self.after_commit()
+
+    def _handle(self, draft: Draft, item: Item, found: Found, fresh: dict[TokenKey, str], answers: _Answers) -> None:
+        match item:
+            case SubmitJobs():
+                results = [self._take(draft, submission, found, fresh, answers) for submission in item.submissions]
+                answers.jobs.append((item, results))
+            case CancelJob():
+                answers.cancels.append((item, _cancel(draft, item)))
+            case MetricsRead():
+                return
+            case report:
+                facts = found.criteria.get(report.key, CriteriaFacts())
+                events = events_from_report(self.state, report, facts, now_s=draft.at_s, rules=self.rules)
+                draft.add_all(events, Actor(name=self._node_of(report.key)))
+
+    def _take(
+        self, draft: Draft, submission: Submission, found: Found, fresh: dict[TokenKey, str], answers: _Answers
+    ) -> Taken | Refused:
+        try:
+            taken = take(draft, submission, found.known, fresh, number=self.next_number, policy=self.config.policy)
+        except Refused as refusal:
+            return refusal
+        if not taken.is_existing:
+            self.next_number += 1
+            answers.specs[taken.job_id] = submission.spec
+        return taken
+
+    def _node_of(self, key: AttemptKey) -> str:
+        job = self.state.jobs.get(key.job_id)
+        placed = job.attempt.placements if job is not None and job.attempt is not None else ()
+        return f"node:{placed[0].node_id}" if placed else "node:unknown"
+
+    def _allowed(self, actions: Sequence[Action]) -> Sequence[Action]:
+        """With little space left nothing is started, so nothing has to make room either."""
+        if self.disk.low is None:
+            return actions
+        return [action for action in actions if not isinstance(action, Start | Preempt)]
+
+    def _snapshot(self, at_s: float) -> SnapshotOrder | None:
+        if self.state.last_seq - self.snapshot_seq < self.config.snapshot_every:
+            return None
+        return SnapshotOrder(
+            seq=self.state.last_seq,
+            payload=encode_state(self.state),
+            prune_before_s=at_s - self.config.journal_keep_s,
+        )
+
+    def _patience_s(self) -> float | None:
+        """How long the loop may sleep; None: until something arrives."""
+        waits = [] if self.wake_s is None else [self.wake_s - self.clock()]
+        if self.n_failures:
+            waits.append(BACKOFF_S[min(self.n_failures, len(BACKOFF_S)) - 1])
+        if self.disk.low is not None:
+            waits.append(self.disk.recheck_s)
+        return max(0.0, min(waits)) if waits else None
+
+    async def _after_failure(self, items: Sequence[Item], error: StoreFailed) -> None:
+        """The store could not take it. Nothing is lost: requests are told, reports come again."""
+        self.n_failures += 1
+        self.trouble = str(error)
+        log.error("the round was not committed: %s", error)
+        code = "store_full" if isinstance(error, StoreFull) else "store_failed"
+        for item in items:
+            if is_request(item):
+                _refuse(item, refused(ErrorKind.UNAVAILABLE, code, f"nothing was changed: {error}"))
+        self.inbox.put_back(item for item in items if not is_request(item))
+        await self._rebuild()
+
+    async def _after_bug(self, items: Sequence[Item], error: Exception) -> None:
+        """The named firewall of the server: log, rebuild, go on; but not for ever."""
+        self.n_faults += 1
+        log.error("bug number %d in a row: %s: %s", self.n_faults, type(error).__name__, error)
+        if self.n_faults >= MAX_FAULTS:
+            for item in items:
+                _refuse(item, _bug(error))
+            raise LoopBroken(f"{self.n_faults} bugs in a row, the last one: {type(error).__name__}: {error}") from error
+        await self._rebuild()
+        if len(items) > 1:
+            for item in items:  # one by one, so that only the one that can not be handled is given up
+                await self._alone(item)
+        else:
+            for item in items:
+                _refuse(item, _bug(error))
+
+    async def _alone(self, item: Item) -> None:
+        self.inbox.put_back([item])
+        later = self.inbox.drain()
+        self.inbox.put_back(later[:1])
+        try:
+            await self.turn()
+        finally:
+            for waiting in later[1:]:
+                self.inbox.put(waiting)
+
+    async def _rebuild(self) -> None:
+        """Memory from the journal; waits as long as it can not be read."""
+        while not self.is_closing:
+            try:
+                found = await self.store.read(recover)
+            except StoreFailed as error:
+                self.n_failures += 1
+                self.trouble = str(error)
+                log.error("the journal can not be read: %s", error)
+                await asyncio.sleep(BACKOFF_S[min(self.n_failures, len(BACKOFF_S)) - 1])
+                continue
+            self.state, self.next_number = found.state, found.next_number
+            self.committed_seq = found.state.last_seq
+            self.snapshot_seq, self.wake_s = found.snapshot_seq, 0.0 if not self.n_failures else None
+            await self.orders.resend(self.state)
+            return
+
+
+@dataclass(slots=True)
+class _Answers:
+    """Answers of a round, given after its commit."""
+
+    jobs: list[tuple[SubmitJobs, list[Taken | Refused]]] = field(default_factory=list)
+    cancels: list[tuple[CancelJob, Refused | None]] = field(default_factory=list)
+    specs: dict[str, JobSpec] = field(default_factory=dict)
+
+    def give(self, rows: RowChanges) -> None:
+        for request, results in self.jobs:
+            if not request.answer.done():
+                pairs = zip(request.submissions, results, strict=True)
+                request.answer.set_result([_accepted(submission, result, rows) for submission, result in pairs])
+        for cancel, refusal in self.cancels:
+            if cancel.answer.done():
+                continue
+            if refusal is None:
+                cancel.answer.set_result(None)
+            else:
+                cancel.answer.set_exception(refusal)
+
+
+def _accepted(submission: Submission, result: Taken | Refused, rows: RowChanges) -> Accepted | Refused:
+    if isinstance(result, Refused):
+        return result
+    attempts = tuple(row for (job_id, _), row in rows.new_attempts.items() if job_id == result.job_id)
+    return Accepted(
+        job_id=result.job_id,
+        is_existing=result.is_existing,
+        row=rows.new_jobs.get(result.job_id),
+        attempts=attempts,
+        spec=submission.spec,
+    )
+
+
+def _cancel(draft: Draft, item: CancelJob) -> Refused | None:
+    job = draft.state.jobs.get(item.job_id)
+    if job is None:
+        return no_such_job(item.job_id)
+    draft.add_all(events_from_cancel(job, item.reason), item.actor)
+    return None
+
+
+def _refuse(item: Item, refusal: Refused) -> None:
+    if isinstance(item, Request) and not item.answer.done():
+        item.answer.set_exception(refusal)
+
+
+def _stopping() -> Refused:
+    return refused(ErrorKind.UNAVAILABLE, "stopping", "the server is stopping; try again")
+
+
+def _bug(error: Exception) -> Refused:
+    message = f"a bug of ours ({type(error).__name__}: {error}); nothing was changed; the server's log has the details"
+    return refused(ErrorKind.FAULT, "bug", message)

@@ -1,0 +1,133 @@
+"""Taking jobs in: which are new, which are known, which are refused and why. Changes nothing but the draft."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runtime.model.events import JobSubmitted, SessionFenced
+from runtime.scheduling.explain import feasible
+from runtime.scheduling.policy import Policy
+from runtime.store.history import JobRow
+from runtime_client.models import ErrorKind, JobSpec
+
+from .draft import OWNER, Actor, Draft
+from .intake import job_from_spec
+from .projection import new_job_row
+from .refusal import refused
+
+TokenKey = tuple[str, str]
+"""Project and idempotency token."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    spec: JobSpec
+    spec_json: dict[str, Any]
+    """The same as JSON values."""
+    run_id: str
+    """For its run, if it becomes a new job."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    job_id: str
+    is_existing: bool
+    """The idempotency token was known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What the store says about a batch of submissions."""
+
+    jobs_by_token: Mapping[TokenKey, JobRow]
+    run_ids: frozenset[str]
+    """Of the parent runs named: those that exist."""
+
+
+def token_key(spec: JobSpec) -> TokenKey | None:
+    return None if spec.idempotency_token is None else (spec.project, spec.idempotency_token)
+
+
+def take(
+    draft: Draft, submission: Submission, known: Known, fresh: dict[TokenKey, str], *, number: int, policy: Policy
+) -> Taken:
+    """Take one job in as `j{number}`, or find the earlier one with its token.
+
+    Args:
+        fresh: jobs taken in this transaction, by token; added to.
+
+    Raises:
+        Refused: it can never run, or its session was overtaken.
+    """
+    spec = submission.spec
+    key = token_key(spec)
+    if key is not None:
+        earlier = known.jobs_by_token.get(key)
+        earlier_id = fresh.get(key) if earlier is None else earlier.job_id
+        if earlier_id is not None:
+            return Taken(job_id=earlier_id, is_existing=True)
+    _check_fence(draft, spec)
+    _check_paths(spec)
+    _check_parent(spec, known)
+    kinds = {device.kind for node in draft.state.nodes.values() for device in node.devices}
+    job = job_from_spec(spec, number=number, now_s=draft.at_s, policy=policy, kinds=sorted(kinds))
+    why_not = feasible(draft.state, job.shape)
+    if why_not is not None:
+        raise refused(
+            ErrorKind.INVALID, "infeasible", f"it could never start here: it {why_not}", path="compute.num_accelerators"
+        )
+    actor = actor_of(spec)
+    if spec.session is not None and spec.session.fence > draft.state.fences.get(spec.session.session_id, 0):
+        draft.add(SessionFenced(session_id=spec.session.session_id, fence=spec.session.fence), actor)
+    row = new_job_row(
+        job, run_id=submission.run_id, idempotency_token=spec.idempotency_token, spec=submission.spec_json
+    )
+    draft.submit(JobSubmitted(job=job), row, actor)
+    if key is not None:
+        fresh[key] = job.job_id
+    return Taken(job_id=job.job_id, is_existing=False)
+
+
+def actor_of(spec: JobSpec) -> Actor:
+    if spec.session is None:
+        return OWNER
+    return Actor(name=f"session:{spec.session.session_id}", on_behalf_of=OWNER.name)
+
+
+def _check_fence(draft: Draft, spec: JobSpec) -> None:
+    if spec.session is None:
+        return
+    newest = draft.state.fences.get(spec.session.session_id, 0)
+    if spec.session.fence < newest:
+        raise refused(
+            ErrorKind.CONFLICT,
+            "stale_session",
+            f"session {spec.session.session_id} goes on elsewhere: fence {spec.session.fence} was overtaken by "
+            f"{newest}; this process must stop submitting",
+            path="session.fence",
+        )
+
+
+def _check_paths(spec: JobSpec) -> None:
+    """Paths must be absolute; whether they exist is the node's to say."""
+    named = {
+        "environment.python": spec.environment.python,
+        "code_source.root_path": None if spec.code_source is None else spec.code_source.root_path,
+    }
+    for path, value in named.items():
+        if value is not None and not Path(value).is_absolute():
+            raise refused(ErrorKind.INVALID, "not_absolute", f"{path}: {value!r} is not an absolute path", path=path)
+
+
+def _check_parent(spec: JobSpec, known: Known) -> None:
+    parent = spec.mlflow_parent_run_id
+    if parent is not None and parent not in known.run_ids:
+        raise refused(
+            ErrorKind.INVALID,
+            "unknown_run",
+            f"mlflow_parent_run_id: there is no run {parent!r} here; give a run_id of this runtime",
+            path="mlflow_parent_run_id",
+        )

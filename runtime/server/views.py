@@ -1,0 +1,162 @@
+"""From rows and the live state to what the wire shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+import sqlalchemy as sa
+
+from runtime.model.nouns import Job, Node
+from runtime.model.state import State, holders
+from runtime.model.states import JobState
+from runtime.store import history, records
+from runtime.store.history import AttemptRow, JobRow
+from runtime.store.journal import StoredEvent
+from runtime.store.records import RunRow
+from runtime.tracking.queries import runs_by_id
+from runtime.tracking.runs import page_url
+from runtime_client.models import (
+    AttemptView,
+    DeviceView,
+    EventView,
+    JobSpec,
+    JobView,
+    MetricPoint,
+    NodeView,
+    PlacementView,
+)
+
+
+def event_view(stored: StoredEvent) -> EventView:
+    return EventView(
+        seq=stored.seq,
+        type=stored.type,
+        version=stored.version,
+        at=stored.at_s,
+        actor=stored.actor,
+        on_behalf_of=stored.on_behalf_of,
+        project=stored.project,
+        job_id=stored.job_id,
+        data=stored.payload,
+    )
+
+
+def read_job_views(
+    connection: sa.Connection, rows: Sequence[JobRow], *, mlflow_url: str | None = None
+) -> list[JobView]:
+    """The views of these jobs, with their attempts and runs."""
+    attempts = history.get_attempts(connection, [row.job_id for row in rows])
+    runs = runs_by_id(connection, [row.run_id for row in rows])
+    return [job_view(row, attempts[row.job_id], runs.get(row.run_id), mlflow_url=mlflow_url) for row in rows]
+
+
+def job_view(
+    row: JobRow,
+    attempts: Sequence[AttemptRow],
+    run: RunRow | None,
+    *,
+    mlflow_url: str | None = None,
+    spec: JobSpec | None = None,
+) -> JobView:
+    """One job. `spec` saves reading it again from the row, when it is at hand."""
+    started = [attempt.started_at for attempt in attempts if attempt.started_at is not None]
+    return JobView.model_construct(
+        job_id=row.job_id,
+        state=row.state.value,
+        state_reason=row.state_reason,
+        spec=JobSpec.model_validate(row.spec) if spec is None else spec,
+        priority=row.priority,
+        preemptible=row.is_preemptible,
+        submitted_at=row.submitted_at,
+        started_at=min(started, default=row.started_at),
+        ended_at=row.ended_at,
+        n_preemptions=row.n_preemptions,
+        n_retries=row.n_retries,
+        checkpoint_step=row.checkpoint_step,
+        attempts=tuple(_attempt_view(attempt) for attempt in attempts),
+        run_id=row.run_id,
+        mlflow_run_id=None if run is None else run.mlflow_run_id,
+        mlflow_url=None if run is None else page_url(run, mlflow_url),
+        exit_reason=None if row.exit_reason is None else row.exit_reason.value,
+    )
+
+
+def _attempt_view(row: AttemptRow) -> AttemptView:
+    return AttemptView.model_construct(
+        attempt=row.attempt,
+        placements=tuple(
+            PlacementView.model_construct(
+                node_id=placement.node_id, devices=placement.devices, first_rank=placement.first_rank
+            )
+            for placement in row.placements
+        ),
+        ordered_at=row.ordered_at,
+        started_at=row.started_at,
+        stop_ordered_at=row.stop_ordered_at,
+        stop_cause=None if row.stop_cause is None else row.stop_cause.value,
+        beneficiary=row.beneficiary,
+        ended_at=row.ended_at,
+        outcome=None if row.outcome is None else row.outcome.value,
+        exit_reason=None if row.exit_reason is None else row.exit_reason.value,
+        exit_code=row.exit_code,
+        evidence=row.evidence,
+        checkpoint_step=row.checkpoint_step,
+    )
+
+
+def node_views(state: State) -> list[NodeView]:
+    return [_node_view(node, holders(state, node.node_id)) for _, node in sorted(state.nodes.items())]
+
+
+def _node_view(node: Node, jobs: Iterable[Job]) -> NodeView:
+    held: dict[int, tuple[str, int]] = {}
+    for job in jobs:
+        assert job.attempt is not None, "a holder has an attempt"
+        for placement in job.attempt.placements:
+            if placement.node_id == node.node_id:
+                held |= dict.fromkeys(placement.devices, (job.job_id, job.attempt.number))
+    return NodeView(
+        node_id=node.node_id,
+        generation=node.generation,
+        state="up",
+        devices=tuple(
+            DeviceView(
+                index=device.index,
+                kind=device.kind,
+                uuid=device.uuid,
+                memory_mb=device.memory_mb,
+                is_fake=device.is_fake,
+                job_id=held.get(device.index, (None, None))[0],
+                attempt=held.get(device.index, (None, None))[1],
+            )
+            for device in node.devices
+        ),
+        hostname=node.hostname,
+        cpus=node.cpus,
+        memory_mb=node.memory_mb,
+    )
+
+
+def metric_point(row: records.MetricRow) -> MetricPoint:
+    is_number = math.isfinite(row.value)
+    text = None if is_number else "NaN" if math.isnan(row.value) else "Infinity" if row.value > 0 else "-Infinity"
+    return MetricPoint(
+        key=row.key,
+        value=row.value if is_number else None,
+        text=text,
+        step=row.step,
+        at=row.at_s,
+        attempt=row.attempt,
+    )
+
+
+def words_for_ended(row: JobRow) -> str:
+    """One sentence about a job that is over."""
+    words: Mapping[JobState, str] = {
+        JobState.SUCCEEDED: "succeeded",
+        JobState.FAILED: "failed",
+        JobState.CANCELLED: "was cancelled",
+    }
+    why = f": {row.state_reason}" if row.state_reason else ""
+    return f"{row.job_id} {words.get(row.state, row.state.value)}{why}"
