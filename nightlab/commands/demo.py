@@ -7,28 +7,37 @@ from typing import Annotated
 
 import typer
 
+from .options import check_devices
+
 EPILOG = """\b
 Examples:
   nightlab demo           the whole of it, under six minutes on two cores
-  nightlab demo --short   the same with fewer trials
-  nightlab demo --keep    leave its folder behind, to look into"""
+  nightlab demo --short   the same with fewer trials, seeds and epochs"""
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
 
 
 @app.command(epilog=EPILOG)
 def demo(
-    short: Annotated[bool, typer.Option("--short", help="Fewer trials and seeds.")] = False,
-    home: Annotated[Path | None, typer.Option("--home", help="Folder for it.", show_default="a temporary one")] = None,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Keep a temporary folder, with runtime, records and report.")
-    ] = False,
+    short: Annotated[bool, typer.Option("--short", help="Fewer trials, seeds and epochs.")] = False,
+    home: Annotated[
+        Path | None, typer.Option("--home", help="Folder to work in.", show_default="demo below the home folder")
+    ] = None,
+    devices: Annotated[
+        str | None, typer.Option(help="As for nightlab up.", show_default="CPU slots", metavar="DEVICES")
+    ] = None,
+    screenshots: Annotated[
+        Path | None, typer.Option(help="Save the live view and the report there.", metavar="FOLDER")
+    ] = None,
 ) -> None:
     """Run a whole research session on real training, and show it live.
 
     Starts a runtime and an MLflow server of its own, searches with real training jobs, lets an urgent job through
-    half-way, and ends with a report. No GPU and no model key are needed; nothing is left running.
+    half-way, and ends with a report. No GPU and no model key are needed. Nothing is left running; the folder stays,
+    with records and report. Ctrl-C stops in order, and the same command goes on from there.
     """
+    if devices is not None:
+        check_devices(devices)
     from nightlab.demo import run_demo
 
-    raise typer.Exit(run_demo(short=short, home=home, keep=keep))
+    raise typer.Exit(run_demo(short=short, home=home, screenshots=screenshots, devices=devices))

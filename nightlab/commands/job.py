@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,10 @@ from nightlab.output import ago, note, print_json, print_table
 
 from .job_run import run
 from .options import HomeOption, JsonOption, runtime
+
+if TYPE_CHECKING:
+    from nightlab.following import JobFollower
+    from runtime_client.models import JobView
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -71,11 +75,16 @@ def list_jobs(
             job.spec.priority_class,
             placed(job) if not job.is_ended else "",
             ago(job.submitted_at),
-            job.exit_reason or (f"preempted {job.n_preemptions}x" if job.n_preemptions else ""),
+            _remark(job),
         )
         for job in jobs
     ]
     print_table(("job", "state", "experiment", "class", "where", "submitted", "note"), rows, state_column=1)
+
+
+def _remark(job: JobView) -> str:
+    why = job.exit_reason if job.exit_reason not in (None, "completed", job.state) else None
+    return why or (f"preempted {job.n_preemptions}x" if job.n_preemptions else "")
 
 
 @app.command("get", epilog="Example:  nightlab job get j1 --json")
@@ -117,10 +126,7 @@ def logs(
         sys.stdout.write(chunk.text)
 
 
-def _follow(follower: object, as_json: bool) -> None:
-    from nightlab.following import JobFollower
-
-    assert isinstance(follower, JobFollower)
+def _follow(follower: JobFollower, as_json: bool) -> None:
     try:
         job = follower.until_end()
     except KeyboardInterrupt:

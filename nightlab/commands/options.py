@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nightlab.failure import wrong_use
+
 if TYPE_CHECKING:
     from runtime_client.client import RuntimeClient
 
@@ -18,6 +20,20 @@ HomeOption = Annotated[
     typer.Option("--home", help="Home folder; NIGHTLAB_HOME, or ~/.nightlab if that is not set.", show_default=False),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON envelope instead of text.")]
+
+
+def check_devices(text: str) -> None:
+    """
+    Raises:
+        Failure: it is not of a form that the runtime knows.
+    """
+    from runtime.node.devices import find_devices
+
+    try:
+        if text != "auto":
+            find_devices(text, {})
+    except ValueError as error:
+        raise wrong_use(f"--devices: {error}", code="bad_devices", path="devices") from error
 
 
 def home_folder(given: Path | None) -> Path:

@@ -130,7 +130,7 @@ def _print(
         f"{info.n_devices_free} of {plural(info.n_devices, 'device')} free, "
         f"{plural(info.n_running, 'job')} running, {info.n_queued} waiting, up since {ago(info.started_at)}"
     )
-    if info.n_outbox:
+    if info.n_outbox and info.mlflow_url is not None:
         print(f"{plural(info.n_outbox, 'record')} not yet at MLflow; nothing is lost")
     for session in sessions:
         print(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import time
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -18,9 +17,8 @@ from nightlab.services.health import answers
 from nightlab.services.settings import DEFAULT_MLFLOW_PORT, DEFAULT_PORT, ServiceFiles, ServiceSettings
 from nightlab.services.state import Phase
 
-from .options import HomeOption, JsonOption, home_folder
+from .options import HomeOption, JsonOption, check_devices, home_folder
 
-DEVICES_FORM = re.compile(r"auto|cpu:[1-9]\d{0,4}|fake:[1-9]\d{0,4}x[A-Za-z0-9][A-Za-z0-9_.\-]*")
 WAIT_FOR_OTHER_S = 90.0
 
 EPILOG = """\b
@@ -66,7 +64,15 @@ def up(
     """
     wanted = _settings(home_folder(home), devices, port, mlflow, no_mlflow, mlflow_port, database)
     if is_up(wanted.home):
-        services, is_new = Services(_same_as_present(wanted, port, mlflow_port)), False
+        named = {
+            "devices": devices,
+            "port": port or None,
+            "mlflow_url": mlflow or no_mlflow or None,
+            "mlflow_port": mlflow_port or no_mlflow or None,
+            "database_url": database,
+        }
+        present = _same_as_present(wanted, [name for name, given in named.items() if given is not None])
+        services, is_new = Services(present), False
         _await_other_start(services)
     else:
         services, is_new = start(wanted, is_tied=foreground), True
@@ -84,13 +90,8 @@ def _settings(
     mlflow_port: int | None,
     database: str | None,
 ) -> ServiceSettings:
-    if devices is not None and not DEVICES_FORM.fullmatch(devices):
-        raise wrong_use(
-            f"--devices {devices!r} is not understood; allowed are auto, cpu:N (e.g. cpu:4) and "
-            "fake:NxMODEL (e.g. fake:8xH100).",
-            code="bad_devices",
-            path="devices",
-        )
+    if devices is not None:
+        check_devices(devices)
     if mlflow is not None and no_mlflow:
         raise wrong_use("--mlflow and --no-mlflow contradict each other; give one of them.", code="contradiction")
     if mlflow is not None and (urlsplit(mlflow).scheme not in ("http", "https") or not urlsplit(mlflow).hostname):
@@ -110,21 +111,16 @@ def _settings(
     )
 
 
-def _same_as_present(wanted: ServiceSettings, port: int | None, mlflow_port: int | None) -> ServiceSettings:
-    """The settings that are up.
+def _same_as_present(wanted: ServiceSettings, named: Sequence[str]) -> ServiceSettings:
+    """The settings that are up. What was not named, or as port 0, is as wanted.
 
     Raises:
-        Failure: they are not what was asked for; a port that was not named, or 0, is as wanted.
+        Failure: they are not what was asked for.
     """
     present = present_settings(wanted.home)
     if present is None:
         return wanted
-    compared = wanted
-    if not port:
-        compared = replace(compared, port=present.port)
-    if not mlflow_port and wanted.mlflow_port is not None and present.mlflow_port is not None:
-        compared = replace(compared, mlflow_port=present.mlflow_port)
-    differing = differences(compared, present)
+    differing = differences(wanted, present, named)
     if differing:
         raise wrong_use(
             f"nightlab is already up at {present.url} with other settings: {'; '.join(differing)}. "

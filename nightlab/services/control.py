@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -180,11 +180,11 @@ class Services:
             self._supervisor = None
 
 
-def differences(wanted: ServiceSettings, present: ServiceSettings) -> list[str]:
-    """What is not as wanted, as `devices: cpu:2 (asked: cpu:4)`."""
+def differences(wanted: ServiceSettings, present: ServiceSettings, names: Sequence[str]) -> list[str]:
+    """What of these settings is not as wanted, as `devices: cpu:2 (asked: cpu:4)`."""
     return [
         f"{name}: {_shown(getattr(present, name))} (asked: {_shown(getattr(wanted, name))})"
-        for name in ("devices", "port", "mlflow_url", "mlflow_port", "database_url")
+        for name in names
         if getattr(present, name) != getattr(wanted, name)
     ]
 

@@ -14,9 +14,9 @@ from .state import read_state
 GRACE_S = 10.0
 
 
-def end_leftovers(files: ServiceFiles) -> int:
+def end_leftovers(files: ServiceFiles, *, grace_s: float = GRACE_S) -> int:
     """End what an earlier supervisor left, SIGTERM first; how many there were. Call it with no supervisor alive."""
-    found = {process.pid: process for name in (AGENT, MLFLOW) for process in marked_processes(name, files.home)}
+    found = {process.pid: process for process in marked_processes((AGENT, MLFLOW), files.home)}
     state = read_state(files)
     for service in () if state is None else state.services.values():
         if service.pid is not None and is_same_process(service.pid, service.process_started_at):
@@ -25,7 +25,7 @@ def end_leftovers(files: ServiceFiles) -> int:
     for number in (signal.SIGTERM, signal.SIGKILL):
         for process in left:
             _send(process, number)
-        _, left = psutil.wait_procs(left, timeout=GRACE_S)
+        _, left = psutil.wait_procs(left, timeout=grace_s)
     return len(found)
 
 

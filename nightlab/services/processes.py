@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,15 +94,15 @@ def runs_module(pid: int, module: str) -> bool:
         return False
 
 
-def marked_processes(name: str, home: Path) -> Sequence[psutil.Process]:
-    """Processes of this user that carry the mark of a service, wherever their parents went."""
-    wanted = f"{name}@{home}"
+def marked_processes(names: Collection[str], home: Path) -> list[psutil.Process]:
+    """Processes of this user that carry the mark of such a service, wherever their parents went."""
+    wanted = {f"{name}@{home}" for name in names}
     found = []
     for process in psutil.process_iter():
         try:
-            if process.uids().real == os.getuid() and process.environ().get(MARK) == wanted:
+            if process.uids().real == os.getuid() and process.environ().get(MARK) in wanted:
                 found.append(process)
-        except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue
     return found
 

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,10 +63,12 @@ class Service:
 class Supervisor:
     """`run` returns when everything is stopped."""
 
-    def __init__(self, settings: ServiceSettings, *, lifeline: int | None) -> None:
+    def __init__(
+        self, settings: ServiceSettings, commands: Sequence[ServiceCommand], *, lifeline: int | None = None
+    ) -> None:
         self._settings = settings
         self._files = ServiceFiles(settings.home)
-        self._services = {command.name: Service(command=command) for command in service_commands(settings)}
+        self._services = {command.name: Service(command=command) for command in commands}
         self._lifeline = lifeline
         self._started_at = time.time()
         self._n_stops = 0
@@ -214,7 +217,8 @@ def main(arguments: list[str] | None = None) -> int:
     files.stop_request.unlink(missing_ok=True)
     os.truncate(lock, 0)
     os.write(lock, str(os.getpid()).encode())
-    Supervisor(ServiceSettings.from_json(files.settings.read_text()), lifeline=given.lifeline).run()
+    settings = ServiceSettings.from_json(files.settings.read_text())
+    Supervisor(settings, service_commands(settings), lifeline=given.lifeline).run()
     return 0
 
 
