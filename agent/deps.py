@@ -1,0 +1,42 @@
+"""What the steps of one session work with, made once by `agent.session`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from agent.planner.plan import Plan
+from agent.planner.proposers.protocol import Proposer
+from agent.store.book import TrialBook
+from agent.store.record import SessionRecord
+from agent.store.views import SessionView
+from agent.task import Task
+from runtime_client.models import JobView
+from runtime_client.protocol import Runtime
+
+
+@dataclass(slots=True, kw_only=True)
+class Memory:
+    """What this process has seen already. A cache: a new process starts with an empty one and does the same."""
+
+    plan: Plan
+    session: SessionView
+    jobs: dict[str, JobView] = field(default_factory=dict)
+    """Last view of each job that was live when it was last looked at, and of those that ended in this wake-up."""
+    n_slots: int = 0
+    has_unpublished_plans: bool = True
+    has_seen_metric: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deps:
+    task: Task
+    book: TrialBook
+    record: SessionRecord
+    runtime: Runtime
+    search: Proposer
+    clock: Callable[[], float]
+    """Seconds since the epoch."""
+    memory: Memory
+    write_report: Callable[[str], str | None] | None = None
+    """Given a session id, writes the report file and returns its path; None: no report is written."""

@@ -1,0 +1,228 @@
+"""One session's life: claim, wake, wait, wake, ..., leave. Also the only firewall of the agent.
+
+Leaving. Asked to leave (SIGTERM, Ctrl-C: `should_leave`), it gives the lock back and touches no job: the session
+stays running and goes on when the agent service is up again. Asked to stop (`research stop`: state stopping), queued
+jobs are asked back, running ones are left to finish, and the state becomes stopped; a resume reads their values.
+While the runtime is away it waits and then goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from agent.checkpoints import PRUNE_EVERY, open_checkpoints, prune
+from agent.deps import Deps, Memory
+from agent.planner.plan import Plan, first_plan
+from agent.planner.plan_text import plan_from_json
+from agent.state import GRAPH_VERSION, AgentState, Outcome
+from agent.store.book import TrialBook
+from agent.store.fenced import FencedWriter, FenceLost, Line
+from agent.store.record import SessionRecord
+from agent.store.store import AgentStore
+from agent.store.views import SessionState
+from agent.task import Task
+from agent.tools.jobs import StaleSession
+from agent.waiting import Interest, Waiter, Wake
+from runtime_client.errors import RuntimeClientError
+from runtime_client.protocol import Runtime
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.checkpoint.sqlite import SqliteSaver
+
+    from agent.graph import Graph
+
+_RECURSION_LIMIT = 30
+_BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionDeps:
+    """The world around a session."""
+
+    store: AgentStore
+    connect: Callable[[], Runtime]
+    """Opens the runtime; raises `RuntimeClientError` while there is none."""
+    open_waiter: Callable[[Runtime, int], Waiter]
+    """Given the runtime and the last event's number."""
+    folder: Path
+    """Where the session's own files go: graph checkpoints."""
+    write_report: Callable[[str], str | None] | None = None
+    should_leave: Callable[[], bool] = lambda: False
+    pause: Callable[[float], None] = time.sleep
+    """Waits seconds, or less when asked to leave."""
+    monotonic: Callable[[], float] = time.monotonic
+    pid: int | None = None
+    """None: this process."""
+
+
+def run_session(session_id: str, deps: SessionDeps) -> SessionState:
+    """Work on a session until it ends, stops, or the process is asked to leave; returns the state it is left in.
+
+    Raises:
+        SessionNotFound, SessionHeld, SessionNotRunnable: as `AgentStore.claim`.
+        Exception: a bug; it is written to the session's activity first.
+    """
+    fence = deps.store.claim(session_id, deps.pid or os.getpid())
+    writer = FencedWriter(deps.store, session_id, fence)
+    try:
+        _live(writer, deps)
+    except (FenceLost, StaleSession):
+        return deps.store.session(session_id).state
+    except Exception as error:
+        _record_crash(SessionRecord(writer), error)
+        raise
+    return deps.store.session(session_id).state
+
+
+def _live(writer: FencedWriter, deps: SessionDeps) -> None:
+    """Go on through outages of the runtime until the session is left."""
+    record = SessionRecord(writer)
+    n_failures = 0
+    while not deps.should_leave():
+        try:
+            runtime = deps.connect()
+            since = runtime.info().last_seq
+            if n_failures > 0:
+                record.say([Line(step="session", text="the runtime is back")])
+            n_failures = 0
+            with open_checkpoints(deps.folder / f"{writer.session_id}.graph.db") as saver:
+                if _work(writer, runtime, since, saver, deps):
+                    return
+        except RuntimeClientError as error:
+            if not error.retryable and error.code not in ("not_running", "no_token"):
+                raise
+            if n_failures == 0:
+                record.say([Line(step="session", text=f"waiting for the runtime: {error.message}")])
+            deps.pause(_BACKOFF_S[min(n_failures, len(_BACKOFF_S) - 1)])
+            n_failures += 1
+            if _is_asked_to_stop(record):
+                record.conclude(SessionState.STOPPED, "stopped while the runtime was away")
+                return
+    record.release()
+
+
+def _is_asked_to_stop(record: SessionRecord) -> bool:
+    return record.session().state is SessionState.STOPPING
+
+
+def _work(writer: FencedWriter, runtime: Runtime, since: int, saver: SqliteSaver, deps: SessionDeps) -> bool:
+    """Wake the graph again and again; True when the session needs this process no longer."""
+    from agent.graph import build_graph
+    from agent.planner.proposers.optuna_sampler import OptunaSampler
+
+    book, record = TrialBook(writer), SessionRecord(writer)
+    session = record.session()
+    task = Task.model_validate_json(session.task_json)
+    memory = Memory(plan=_newest_plan(writer, task), session=session)
+    graph_deps = Deps(
+        task=task,
+        book=book,
+        record=record,
+        runtime=runtime,
+        search=OptunaSampler(task),
+        clock=deps.store.clock,
+        memory=memory,
+        write_report=deps.write_report,
+    )
+    graph = build_graph(graph_deps, saver)
+    _forget_other_versions(graph, saver, book.session_id)
+    waiter = deps.open_waiter(runtime, since)
+    try:
+        return _loop(graph, graph_deps, waiter, saver, deps)
+    finally:
+        waiter.close()
+
+
+def _loop(graph: Graph, graph_deps: Deps, waiter: Waiter, saver: SqliteSaver, deps: SessionDeps) -> bool:
+    book, record, memory = graph_deps.book, graph_deps.record, graph_deps.memory
+    clock = _WallClock(record, deps.monotonic)
+    wake, n_wakes = Wake(is_event=False), 0
+    while True:
+        state = wake_up(graph, book.session_id, wake)
+        n_wakes += 1
+        clock.add()
+        match state["outcome"]:
+            case Outcome.DONE | Outcome.FAILED:
+                return True
+            case Outcome.STOPPED:
+                n_left = len(book.history().in_flight)
+                text = f"stopped; {n_left} running jobs go on and are read after a resume" if n_left else "stopped"
+                record.conclude(SessionState.STOPPED, text, lines=[Line(step="session", text=text)])
+                return True
+        if n_wakes % PRUNE_EVERY == 0:
+            prune(saver, book.session_id)
+        wake = _wait(state, graph_deps, waiter, deps)
+        memory.has_seen_metric = memory.has_seen_metric or wake.has_metric
+        if deps.should_leave():
+            clock.add(is_last=True)
+            record.release()
+            return True
+
+
+def wake_up(graph: Graph, session_id: str, wake: Wake) -> AgentState:
+    """One invocation of the graph."""
+    given: AgentState = {
+        "graph_version": GRAPH_VERSION,
+        "session_id": session_id,
+        "wake": "events" if wake.is_event else "timer",
+        "woken_by": list(wake.job_ids),
+    }
+    config: RunnableConfig = {"configurable": {"thread_id": session_id}, "recursion_limit": _RECURSION_LIMIT}
+    return cast(AgentState, graph.invoke(given, config, durability="exit"))
+
+
+def _wait(state: AgentState, graph_deps: Deps, waiter: Waiter, deps: SessionDeps) -> Wake:
+    """Wait for an event; a stop that somebody asks for ends the wait too."""
+    left_s = state["wait_s"]
+    job_ids = frozenset(t.job_id for t in graph_deps.book.history().in_flight if t.job_id is not None)
+    metrics = frozenset(state["wait_metrics"])
+    while left_s > 0 and not deps.should_leave():
+        slice_s = min(left_s, 1.0)
+        wake = waiter.wait(Interest(job_ids=job_ids, metrics=metrics, timeout_s=slice_s))
+        if wake.is_event or _is_asked_to_stop(graph_deps.record):
+            return wake
+        left_s -= slice_s
+    return Wake()
+
+
+def _newest_plan(writer: FencedWriter, task: Task) -> Plan:
+    revisions = writer.store.plans(writer.session_id)
+    if revisions:
+        return plan_from_json(revisions[-1].plan_json)
+    return first_plan(task)
+
+
+def _forget_other_versions(graph: Graph, saver: SqliteSaver, session_id: str) -> None:
+    """A checkpoint of another graph version is not continued: everything that matters is in the store."""
+    found = graph.get_state({"configurable": {"thread_id": session_id}}).values
+    if found and found.get("graph_version") != GRAPH_VERSION:
+        saver.delete_thread(session_id)
+
+
+class _WallClock:
+    """Adds the time that passes to the session, in pieces of a second or more."""
+
+    def __init__(self, record: SessionRecord, monotonic: Callable[[], float]) -> None:
+        self._record = record
+        self._monotonic = monotonic
+        self._last = monotonic()
+
+    def add(self, *, is_last: bool = False) -> None:
+        passed = self._monotonic() - self._last
+        if passed >= 1.0 or is_last:
+            self._record.add_wall_seconds(passed)
+            self._last += passed
+
+
+def _record_crash(record: SessionRecord, error: Exception) -> None:
+    try:
+        record.say([Line(step="session", text=f"the session process failed: {type(error).__name__}: {error}")])
+        record.release()
+    except FenceLost:
+        return

@@ -1,0 +1,89 @@
+"""Orient: read the facts. Which jobs have ended, how many slots there are, whether somebody asked to stop."""
+
+from __future__ import annotations
+
+from agent.deps import Deps
+from agent.planner.history import History
+from agent.state import NOT_DECIDED_S, AgentState, Outcome
+from agent.steps.publishing import open_runs, publish_plans
+from agent.store.fenced import Line
+from agent.store.views import SessionState, TrialView
+from agent.tools.jobs import live_jobs, read_job
+from runtime_client.models import JobView
+
+
+def orient(state: AgentState, deps: Deps) -> AgentState:
+    memory = deps.memory
+    memory.session = deps.record.session()
+    woken_by = state.get("woken_by", [])
+    is_full = not woken_by or deps.task.budgets.device_seconds is not None
+    is_start = memory.n_slots == 0
+    if is_start or not woken_by:
+        memory.n_slots = _n_slots(deps)
+    if is_start:
+        open_runs(deps)
+    publish_plans(deps)
+    history = deps.book.history()
+    views = _all_views(deps, history) if is_full else _views(deps, history, woken_by)
+    _tell_preemptions(deps, history, views)
+    memory.jobs.update(views)
+    ended = [trial.trial_id for trial in _carried(history) if trial.job_id in views and views[trial.job_id].is_ended]
+    return {
+        "n_wakes": state.get("n_wakes", 0) + 1,
+        "n_slots": memory.n_slots,
+        "ended": ended,
+        "ready": [],
+        "outcome": _outcome(deps, history, has_ended=bool(ended), is_start=is_start),
+        "message": "",
+        "wait_s": NOT_DECIDED_S,
+    }
+
+
+def _outcome(deps: Deps, history: History, *, has_ended: bool, is_start: bool) -> str:
+    if deps.memory.session.state is SessionState.STOPPING:
+        return Outcome.STOP
+    n_free = deps.memory.n_slots + 1 - len(history.in_flight)
+    is_limited = deps.task.budgets.device_seconds is not None or deps.task.budgets.wall_minutes is not None
+    has_pending = any(trial.is_submitting for trial in history.trials)
+    if has_ended or is_start or n_free > 0 or is_limited or has_pending:
+        return Outcome.GO_ON
+    return Outcome.QUIET
+
+
+def _n_slots(deps: Deps) -> int:
+    if deps.task.slots is not None:
+        return deps.task.slots
+    return max(1, deps.runtime.info().n_devices // deps.task.job.compute.num_accelerators)
+
+
+def _carried(history: History) -> list[TrialView]:
+    return [trial for trial in history.in_flight if trial.job_id is not None and not trial.is_submitting]
+
+
+def _all_views(deps: Deps, history: History) -> dict[str, JobView]:
+    """Every job in flight: one list of the live ones, and one look at each of the others."""
+    ids = {trial.job_id for trial in _carried(history) if trial.job_id is not None}
+    if not ids:
+        return {}
+    live = live_jobs(deps.runtime, deps.book.session_id)
+    return {job_id: live.get(job_id) or read_job(deps.runtime, job_id) for job_id in sorted(ids)}
+
+
+def _views(deps: Deps, history: History, job_ids: list[str]) -> dict[str, JobView]:
+    ids = {trial.job_id for trial in _carried(history)} & set(job_ids)
+    return {job_id: read_job(deps.runtime, job_id) for job_id in sorted(i for i in ids if i is not None)}
+
+
+def _tell_preemptions(deps: Deps, history: History, views: dict[str, JobView]) -> None:
+    lines = []
+    for trial in _carried(history):
+        view = views.get(trial.job_id or "")
+        before = deps.memory.jobs.get(trial.job_id or "")
+        if view is None or before is None or view.n_preemptions <= before.n_preemptions:
+            continue
+        left = [attempt for attempt in view.attempts if attempt.outcome == "preempted"]
+        whom = f" for {left[-1].beneficiary}" if left and left[-1].beneficiary else ""
+        kept = f" with its checkpoint of step {view.checkpoint_step}" if view.checkpoint_step is not None else ""
+        text = f"{trial.trial_id} was preempted{whom} and waits in the queue{kept}"
+        lines.append(Line(step="orient", text=text, trial_id=trial.trial_id, job_id=view.job_id))
+    deps.record.say(lines)

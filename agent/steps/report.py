@@ -1,0 +1,46 @@
+"""Report: say what was found, in the store, in MLflow and in the report file, and end the session."""
+
+from __future__ import annotations
+
+from agent.deps import Deps
+from agent.planner.verdict import conclude
+from agent.state import AgentState, Outcome
+from agent.steps.publishing import close_runs, publish_plans
+from agent.store.fenced import Line
+from agent.store.views import FinalResult, SessionState
+from agent.tools.jobs import cancel_jobs
+
+
+def report(state: AgentState, deps: Deps) -> AgentState:
+    result = conclude(deps.task, deps.book.history())
+    message = state.get("message", "")
+    if state.get("outcome") == Outcome.DONE and result is None:
+        message = _nothing_measured(deps)
+    if message:
+        return _end(deps, SessionState.FAILED, message, result)
+    assert result is not None
+    return _end(deps, SessionState.FINISHED, result.sentence, result)
+
+
+def _end(deps: Deps, end_state: SessionState, message: str, result: FinalResult | None) -> AgentState:
+    publish_plans(deps)
+    live = [trial.job_id for trial in deps.book.history().in_flight if trial.job_id is not None]
+    cancel_jobs(deps.runtime, live, reason=f"session {deps.book.session_id} has ended")
+    is_finished = end_state is SessionState.FINISHED
+    close_runs(deps, result, status="FINISHED" if is_finished else "FAILED", message=message)
+    if result is not None:
+        deps.record.save_result(result)
+    path = deps.write_report(deps.book.session_id) if deps.write_report is not None else None
+    lines = [Line(step="report", text=message)]
+    if path is not None:
+        lines.append(Line(step="report", text=f"the report is at {path}"))
+    deps.record.conclude(end_state, message, report_path=path, lines=lines)
+    return {"outcome": Outcome.DONE if is_finished else Outcome.FAILED, "message": message}
+
+
+def _nothing_measured(deps: Deps) -> str:
+    spent = deps.memory.plan.spent
+    notes = [trial.note for trial in deps.book.history().search if trial.note]
+    seen = f"; the last one said: {notes[-1]}" if notes else ""
+    because = f"the budget ended first ({spent})" if spent else "every search trial failed"
+    return f"no trial gave a value of {deps.task.objective.metric!r}: {because}{seen}"

@@ -1,0 +1,92 @@
+"""`SessionRecord`: the session's own row, its plan revisions and its activity, as its process writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from agent.store import rows
+from agent.store.fenced import FencedWriter, Line
+from agent.store.tables import plan_revisions
+from agent.store.views import FinalResult, SessionState, SessionView
+
+
+class SessionRecord:
+    def __init__(self, writer: FencedWriter) -> None:
+        self._writer = writer
+
+    def session(self) -> SessionView:
+        return self._writer.store.session(self._writer.session_id)
+
+    def say(self, lines: Sequence[Line]) -> None:
+        if lines:
+            with self._writer.writing() as connection:
+                self._writer.say(connection, lines)
+
+    def save_plan(self, revision: int, phase: str, reason: str, plan_json: str, lines: Sequence[Line] = ()) -> None:
+        """Write a revision; the same number again replaces it."""
+        with self._writer.writing() as connection:
+            connection.execute(sa.delete(plan_revisions).where(self._is_revision(revision)))
+            connection.execute(
+                sa.insert(plan_revisions).values(
+                    session_id=self._writer.session_id,
+                    revision=revision,
+                    at=self._writer.store.clock(),
+                    phase=phase,
+                    reason=reason,
+                    plan_json=plan_json,
+                )
+            )
+            self._writer.set(connection, plan_revision=revision)
+            self._writer.say(connection, lines)
+
+    def unpublished_plans(self) -> list[tuple[int, str]]:
+        """Revisions whose artifact was not handed to the runtime yet: number and JSON."""
+        query = (
+            sa.select(plan_revisions.c.revision, plan_revisions.c.plan_json)
+            .where(plan_revisions.c.session_id == self._writer.session_id, sa.not_(plan_revisions.c.is_published))
+            .order_by(plan_revisions.c.revision)
+        )
+        with self._writer.store.engine.connect() as connection:
+            return [(int(row.revision), str(row.plan_json)) for row in connection.execute(query)]
+
+    def published_plan(self, revision: int) -> None:
+        with self._writer.writing() as connection:
+            connection.execute(sa.update(plan_revisions).where(self._is_revision(revision)).values(is_published=True))
+
+    def set_runs(self, run_id: str, hypothesis_run_id: str) -> None:
+        with self._writer.writing() as connection:
+            self._writer.set(connection, run_id=run_id, hypothesis_run_id=hypothesis_run_id)
+
+    def add_wall_seconds(self, seconds: float) -> None:
+        with self._writer.writing() as connection:
+            self._writer.add(connection, wall_seconds=seconds)
+
+    def save_result(self, result: FinalResult) -> None:
+        """Record what was found while the session still runs, so that the report can be built from it."""
+        with self._writer.writing() as connection:
+            self._writer.set(connection, result=rows.result_to_json(result))
+
+    def conclude(
+        self, state: SessionState, message: str, *, report_path: str | None = None, lines: Sequence[Line] = ()
+    ) -> None:
+        """Set the state in which the process leaves the session, and give the lock back."""
+        values: dict[str, Any] = {"state": state.value, "message": message, "pid": None, "pid_started_at": None}
+        if state in (SessionState.FINISHED, SessionState.FAILED):
+            values["ended_at"] = self._writer.store.clock()
+        if report_path is not None:
+            values["report_path"] = report_path
+        with self._writer.writing() as connection:
+            self._writer.set(connection, **values)
+            self._writer.say(connection, lines)
+
+    def release(self) -> None:
+        """Give the lock back and leave the state as it is: whoever claims next goes on."""
+        with self._writer.writing() as connection:
+            self._writer.set(connection, pid=None, pid_started_at=None)
+
+    def _is_revision(self, revision: int) -> sa.ColumnElement[bool]:
+        mine = plan_revisions.c.session_id == self._writer.session_id
+        return mine & (plan_revisions.c.revision == revision)

@@ -1,0 +1,52 @@
+"""The job that carries a trial: the task's template with parameters, seed, fence and lineage filled in."""
+
+from __future__ import annotations
+
+from agent.store.views import ParamValue, Purpose, SessionView, TrialView
+from agent.task import Task
+from runtime_client.models import JobSpec, SessionFence, SuccessCriteria
+
+
+def metric_of(task: Task, trial: TrialView) -> str:
+    """The metric whose value a trial is run for."""
+    is_look = trial.purpose is Purpose.HELD_OUT and task.held_out is not None
+    return task.held_out.metric if is_look and task.held_out is not None else task.objective.metric
+
+
+def trial_job(task: Task, session: SessionView, trial: TrialView, *, fence: int) -> JobSpec:
+    """The submission of a trial. The same trial and submission number give the same idempotency token."""
+    parameters: dict[str, ParamValue] = dict(task.job.parameters)
+    if task.fidelity is not None:
+        parameters[task.fidelity.parameter] = task.fidelity.value
+    parameters.update(trial.params)
+    if trial.purpose is Purpose.HELD_OUT and task.held_out is not None:
+        parameters.update(task.held_out.parameters)
+    return JobSpec(
+        experiment_name=task.task,
+        command=task.job.command,
+        compute=task.job.compute,
+        environment=task.job.environment,
+        code_source=task.job.code_source,
+        parameters=parameters,
+        seed=trial.seed,
+        args_style=task.job.args_style,
+        env_variables=task.job.env_variables,
+        priority_class=task.priority_class,
+        project=task.project,
+        max_retries=task.job.max_retries,
+        timeout_minutes=task.job.timeout_minutes,
+        grace_seconds=task.job.grace_seconds,
+        metric_sources=task.job.metric_sources,
+        success=SuccessCriteria(required_metrics=(metric_of(task, trial),)),
+        mlflow_run_name=trial.trial_id,
+        mlflow_parent_run_id=session.hypothesis_run_id,
+        tags={
+            "nightlab.session": trial.session_id,
+            "nightlab.trial": trial.trial_id,
+            "nightlab.purpose": trial.purpose.value,
+            "nightlab.suggested_by": trial.suggested_by,
+            "nightlab.configuration": trial.configuration,
+        },
+        session=SessionFence(session_id=trial.session_id, fence=fence),
+        idempotency_token=f"{session.key}/{trial.trial_id}/{trial.purpose.value}/{trial.submission}",
+    )
