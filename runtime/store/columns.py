@@ -16,6 +16,8 @@ from sqlalchemy.types import TypeDecorator
 
 from runtime.model.nouns import Placement
 
+from .writer import StoreUnusable
+
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _MAX_WHOLE = 2**63 - 1
 
@@ -68,7 +70,10 @@ class Word(TypeDecorator[StrEnum]):
         return None if value is None else self.words(value).value
 
     def process_result_value(self, value: str | None, dialect: sa.Dialect) -> StrEnum | None:
-        return None if value is None else self.words(value)
+        try:
+            return None if value is None else self.words(value)
+        except ValueError as error:
+            raise StoreUnusable(f"the database holds a value that nobody wrote: {error}") from error
 
 
 class Whole(TypeDecorator[int]):
@@ -93,7 +98,7 @@ class Json(TypeDecorator[Any]):
         return json.dumps(value, separators=(",", ":"))
 
     def process_result_value(self, value: str | None, dialect: sa.Dialect) -> Any:
-        return None if value is None else json.loads(value)
+        return None if value is None else _parsed(value)
 
 
 class Placements(TypeDecorator[tuple[Placement, ...]]):
@@ -111,5 +116,12 @@ class Placements(TypeDecorator[tuple[Placement, ...]]):
     def process_result_value(self, value: str | None, dialect: sa.Dialect) -> tuple[Placement, ...]:
         return tuple(
             Placement(node_id=item["node_id"], devices=tuple(item["devices"]), first_rank=item["first_rank"])
-            for item in json.loads(value or "[]")
+            for item in _parsed(value or "[]")
         )
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise StoreUnusable(f"the database holds JSON that nobody wrote ({error}): put back a copy of it") from error

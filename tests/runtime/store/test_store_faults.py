@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from store_samples import event, events
+from store_samples import event, events, job
 
-from runtime.store import journal, records
+from runtime.store import history, journal, records
 from runtime.store.engine import open_engine
 from runtime.store.migrate import migrate
 from runtime.store.sql_writer import SqlWriter
-from runtime.store.writer import StoreFailed, StoreFull
+from runtime.store.writer import StoreFailed, StoreFull, StoreUnusable
 
 KIB = 1024
 
@@ -78,7 +78,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     if os.getuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
         pytest.skip("a small file system can not be mounted here")
     yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    subprocess.run(["umount", "-l", str(folder)], check=True)  # lazily: a failed test leaves files open
 
 
 def test_a_full_disk_loses_nothing_that_was_acknowledged(small_disk: Path) -> None:
@@ -126,6 +126,16 @@ def test_a_lock_of_another_process_is_named_and_passes(file_store: tuple[SqlWrit
     other.close()
     store.write_blocking(lambda c: journal.append(c, [event(1)]))
     assert store.read_blocking(journal.last_seq) == 1
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"), [("UPDATE jobs SET spec = '{\"comm'", "JSON"), ("UPDATE jobs SET state = 'qu?ued'", "qu[?]ued")]
+)
+def test_a_damaged_value_is_told_as_damage(store: SqlWriter, damage: str, said: str) -> None:
+    store.write_blocking(lambda c: history.insert_jobs(c, [job(1)]))
+    store.write_blocking(lambda c: c.exec_driver_sql(damage))
+    with pytest.raises(StoreUnusable, match=said):
+        store.read_blocking(lambda c: history.get_job(c, "j1"))
 
 
 @pytest.mark.postgres
