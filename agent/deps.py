@@ -38,5 +38,5 @@ class Deps:
     clock: Callable[[], float]
     """Seconds since the epoch."""
     memory: Memory
-    write_report: Callable[[str], str | None] | None = None
-    """Given a session id, writes the report file and returns its path; None: no report is written."""
+    write_report: Callable[[SessionView], str | None] | None = None
+    """Given the session as it will be, writes the report file and returns its path; None: no report is written."""

@@ -11,20 +11,20 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from agent.checkpoints import PRUNE_EVERY, open_checkpoints, prune
 from agent.deps import Deps, Memory
-from agent.planner.plan import Plan, first_plan
+from agent.planner.plan import Phase, Plan, first_plan
 from agent.planner.plan_text import plan_from_json
 from agent.state import GRAPH_VERSION, AgentState, Outcome
 from agent.store.book import TrialBook
 from agent.store.fenced import FencedWriter, FenceLost, Line
 from agent.store.record import SessionRecord
 from agent.store.store import AgentStore
-from agent.store.views import SessionState
+from agent.store.views import SessionState, SessionView, TrialState
 from agent.task import Task
 from agent.tools.jobs import StaleSession
 from agent.waiting import Interest, Waiter, Wake
@@ -52,7 +52,7 @@ class SessionDeps:
     """Given the runtime and the last event's number."""
     folder: Path
     """Where the session's own files go: graph checkpoints."""
-    write_report: Callable[[str], str | None] | None = None
+    write_report: Callable[[SessionView], str | None] | None = None
     should_leave: Callable[[], bool] = lambda: False
     pause: Callable[[float], None] = time.sleep
     """Waits seconds, or less when asked to leave."""
@@ -193,9 +193,14 @@ def _wait(state: AgentState, graph_deps: Deps, waiter: Waiter, deps: SessionDeps
 
 def _newest_plan(writer: FencedWriter, task: Task) -> Plan:
     revisions = writer.store.plans(writer.session_id)
-    if revisions:
-        return plan_from_json(revisions[-1].plan_json)
-    return first_plan(task)
+    if not revisions:
+        return first_plan(task)
+    plan = plan_from_json(revisions[-1].plan_json)
+    is_open = any(trial.state is TrialState.PROPOSED for trial in writer.store.trials(writer.session_id))
+    if plan.phase is Phase.DONE and is_open:
+        # A failed session was resumed and its trials are to be run again.
+        return replace(plan, phase=Phase.SEARCH, search_closed=None, spent=None)
+    return plan
 
 
 def _forget_other_versions(graph: Graph, saver: SqliteSaver, session_id: str) -> None:

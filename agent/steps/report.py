@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from agent.deps import Deps
 from agent.planner.verdict import conclude
 from agent.state import AgentState, Outcome
@@ -9,6 +11,7 @@ from agent.steps.publishing import close_runs, publish_plans
 from agent.store.fenced import Line
 from agent.store.views import FinalResult, SessionState
 from agent.tools.jobs import cancel_jobs
+from runtime_client.errors import RuntimeClientError
 
 
 def report(state: AgentState, deps: Deps) -> AgentState:
@@ -30,12 +33,33 @@ def _end(deps: Deps, end_state: SessionState, message: str, result: FinalResult 
     close_runs(deps, result, status="FINISHED" if is_finished else "FAILED", message=message)
     if result is not None:
         deps.record.save_result(result)
-    path = deps.write_report(deps.book.session_id) if deps.write_report is not None else None
     lines = [Line(step="report", text=message)]
-    if path is not None:
-        lines.append(Line(step="report", text=f"the report is at {path}"))
+    path = _written(deps, end_state, message, lines)
     deps.record.conclude(end_state, message, report_path=path, lines=lines)
     return {"outcome": Outcome.DONE if is_finished else Outcome.FAILED, "message": message}
+
+
+def _written(deps: Deps, end_state: SessionState, message: str, lines: list[Line]) -> str | None:
+    """The report file's path. A report that can not be written does not take the result away."""
+    if deps.write_report is None:
+        return None
+    view = replace(deps.record.session(), state=end_state, message=message, ended_at=deps.clock())
+    try:
+        path = deps.write_report(view)
+    except RuntimeClientError as error:
+        if error.retryable:
+            raise
+        lines.append(Line(step="report", text=f"the report could not be written: {error.message}"))
+        return None
+    except (OSError, ValueError, LookupError, ArithmeticError, RuntimeError, TypeError) as error:
+        text = (
+            f"the report could not be written ({type(error).__name__}: {error}); nightlab research report tries again"
+        )
+        lines.append(Line(step="report", text=text))
+        return None
+    if path is not None:
+        lines.append(Line(step="report", text=f"the report is at {path}"))
+    return path
 
 
 def _nothing_measured(deps: Deps) -> str:

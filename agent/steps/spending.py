@@ -18,7 +18,10 @@ def job_device_seconds(job: JobView, now: float) -> float:
 
 
 def spend_so_far(deps: Deps) -> Spend:
-    """Ended trials and those in flight."""
+    """Ended trials and those in flight. Device-seconds are brought up to date only where they are limited."""
+    known = deps.memory.session
+    if deps.task.budgets.device_seconds is None:
+        return Spend(device_seconds=known.device_seconds, wall_seconds=known.wall_seconds, n_slots=deps.memory.n_slots)
     history = deps.book.history()
     now = deps.clock()
     running = 0.0
@@ -27,7 +30,7 @@ def spend_so_far(deps: Deps) -> Spend:
         if view is not None:
             running += job_device_seconds(view, now)
     return Spend(
-        device_seconds=sum(trial.device_seconds for trial in history.trials if trial.is_ended) + running,
-        wall_seconds=deps.memory.session.wall_seconds,
+        device_seconds=deps.record.session().device_seconds + running,
+        wall_seconds=known.wall_seconds,
         n_slots=deps.memory.n_slots,
     )

@@ -17,7 +17,7 @@ from agent.store import rows
 from agent.store.processes import is_alive, started_at
 from agent.store.schema import migrate, open_engine, writing
 from agent.store.tables import activity, looks, plan_revisions, sessions, trials
-from agent.store.views import ActivityView, LookView, PlanView, SessionState, SessionView, TrialView
+from agent.store.views import ActivityView, LookView, PlanView, SessionState, SessionView, TrialState, TrialView
 from agent.task import Task
 
 
@@ -108,6 +108,13 @@ class AgentStore:
         with self.engine.connect() as connection:
             return [rows.look_view(row) for row in connection.execute(query).mappings()]
 
+    def runnable(self) -> list[str]:
+        """Ids of the sessions that a process should work on, oldest first."""
+        wanted = [SessionState.RUNNING.value, SessionState.STOPPING.value]
+        query = sa.select(sessions.c.session_id).where(sessions.c.state.in_(wanted)).order_by(sessions.c.number)
+        with self.engine.connect() as connection:
+            return list(connection.execute(query).scalars())
+
     def is_held(self, session_id: str) -> bool:
         """Whether a living process works on it."""
         query = sa.select(sessions.c.pid, sessions.c.pid_started_at).where(sessions.c.session_id == session_id)
@@ -155,11 +162,15 @@ class AgentStore:
     def request_resume(self, session_id: str) -> SessionView:
         """Set a stopped, stopping or failed session running again; a running one stays so.
 
+        A session that failed without any value gets its trials back: each is launched anew, as a new job.
+
         Raises:
             SessionNotFound: as `session`.
             SessionNotRunnable: it is finished.
         """
         before = {SessionState.STOPPED, SessionState.STOPPING, SessionState.FAILED}
+        if self.session(session_id).state is SessionState.FAILED:
+            self._give_back_trials(session_id)
         view = self._move(session_id, before, SessionState.RUNNING, "", ended_at=None)
         if view.state is SessionState.FINISHED:
             raise SessionNotRunnable(f"{session_id} is finished; start a new session with: nightlab research start")
@@ -193,6 +204,27 @@ class AgentStore:
                 .values(fence=fence, pid=pid, pid_started_at=started_at(pid))
             )
         return fence
+
+    def _give_back_trials(self, session_id: str) -> None:
+        mine = trials.c.session_id == session_id
+        measured = sa.select(sa.func.count()).where(mine, trials.c.state == TrialState.MEASURED.value)
+        blank = dict.fromkeys(("job_id", "value", "note", "exit_reason", "launched_at", "ended_at"))
+        with writing(self.engine) as connection:
+            state = connection.execute(sa.select(sessions.c.state).where(sessions.c.session_id == session_id)).scalar()
+            if state != SessionState.FAILED.value or connection.execute(measured).scalar():
+                return
+            connection.execute(
+                sa.update(trials)
+                .where(mine, trials.c.state == TrialState.INVALID.value)
+                .values(
+                    state=TrialState.PROPOSED.value,
+                    submission=trials.c.submission + 1,
+                    is_submitting=False,
+                    is_recalled=False,
+                    device_seconds=0.0,
+                    **blank,
+                )
+            )
 
     def _move(
         self,

@@ -1,0 +1,166 @@
+"""The agent service: keeps one child process alive for every session that is running.
+
+Sessions that were running when it (or the machine) went down go on by themselves. It holds no judgement and imports
+neither the graph nor the samplers: it reads one small table once a second. `python -m agent.service --home HOME`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import IO
+
+from agent.store.store import AgentStore
+
+LOOK_EVERY_S = 1.0
+LEAVE_S = 15.0
+"""Given to the children to leave in order; killed after that."""
+N_CRASHES = 5
+"""So many crashes in a row, each after a short life, end a session."""
+SHORT_LIFE_S = 60.0
+_BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
+
+
+class ServiceRuns(Exception):
+    """Another agent service works for this home."""
+
+
+@dataclass(slots=True)
+class _Child:
+    process: subprocess.Popen[bytes]
+    started_at: float
+
+
+@dataclass(slots=True)
+class _Crashes:
+    n: int = 0
+    not_before: float = 0.0
+
+
+@dataclass(slots=True)
+class _Care:
+    """What the service knows of its children, by session id; times by the monotonic clock."""
+
+    children: dict[str, _Child] = field(default_factory=dict)
+    crashes: dict[str, _Crashes] = field(default_factory=dict)
+
+
+def run_service(home: Path, *, leaving: threading.Event | None = None) -> None:
+    """Work until SIGTERM or Ctrl-C (or until `leaving` is set); then let all children leave in order.
+
+    Raises:
+        ServiceRuns: another service works for this home.
+    """
+    home.mkdir(parents=True, exist_ok=True)
+    is_leaving = leaving or _on_signals()
+    with (home / "agent.service.lock").open("a") as lock:
+        _take(lock, home)
+        store = AgentStore.open(home)
+        care = _Care()
+        try:
+            while not is_leaving.is_set():
+                _reap(store, care, home)
+                _start_missing(store, care, home)
+                is_leaving.wait(LOOK_EVERY_S)
+        finally:
+            _let_leave(care)
+            store.close()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Keep research sessions running.")
+    parser.add_argument("--home", type=Path, required=True)
+    given = parser.parse_args(arguments)
+    try:
+        run_service(given.home)
+    except ServiceRuns as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def log_path(home: Path, session_id: str) -> Path:
+    """Where a session's process writes its standard output and errors."""
+    return home / "logs" / f"session-{session_id}.log"
+
+
+def _on_signals() -> threading.Event:
+    leaving = threading.Event()
+
+    def leave(_signum: int, _frame: FrameType | None) -> None:
+        leaving.set()
+
+    signal.signal(signal.SIGTERM, leave)
+    signal.signal(signal.SIGINT, leave)
+    return leaving
+
+
+def _take(lock: IO[str], home: Path) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise ServiceRuns(f"an agent service works for {home} already") from error
+
+
+def _start_missing(store: AgentStore, care: _Care, home: Path) -> None:
+    for session_id in store.runnable():
+        if session_id in care.children or care.crashes.get(session_id, _Crashes()).not_before > time.monotonic():
+            continue
+        if not store.is_held(session_id):
+            care.children[session_id] = _Child(process=_spawn(home, session_id), started_at=time.monotonic())
+
+
+def _spawn(home: Path, session_id: str) -> subprocess.Popen[bytes]:
+    path = log_path(home, session_id)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    module = [sys.executable, "-m", "agent.frontdoors.research"]
+    given = ["--home", str(home), "--session", session_id, "--parent-pid", str(os.getpid())]
+    with path.open("ab") as log:
+        return subprocess.Popen([*module, *given], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+
+def _reap(store: AgentStore, care: _Care, home: Path) -> None:
+    for session_id, child in list(care.children.items()):
+        code = child.process.poll()
+        if code is None:
+            continue
+        del care.children[session_id]
+        if code == 0:
+            care.crashes.pop(session_id, None)
+            continue
+        crashes = care.crashes.setdefault(session_id, _Crashes())
+        lived_s = time.monotonic() - child.started_at
+        crashes.n = 1 if lived_s >= SHORT_LIFE_S else crashes.n + 1
+        crashes.not_before = time.monotonic() + _BACKOFF_S[min(crashes.n, len(_BACKOFF_S)) - 1]
+        if crashes.n >= N_CRASHES and not store.is_held(session_id):
+            how = f"exit code {code}" if code > 0 else f"signal {-code}"
+            where = log_path(home, session_id)
+            message = f"the session's process ended {crashes.n} times in a row ({how}); its log is {where}"
+            store.fail(session_id, message)
+            del care.crashes[session_id]
+
+
+def _let_leave(care: _Care) -> None:
+    for child in care.children.values():
+        if child.process.poll() is None:
+            child.process.terminate()
+    deadline = time.monotonic() + LEAVE_S
+    for child in care.children.values():
+        try:
+            child.process.wait(timeout=max(deadline - time.monotonic(), 0.1))
+        except subprocess.TimeoutExpired:
+            child.process.kill()
+            child.process.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
