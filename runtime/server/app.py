@@ -7,17 +7,20 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 
 from runtime.engines.contract import Engine
 from runtime.engines.local import LocalEngine
+from runtime.tracking.gateway import gateway_router
 
 from .api import events, jobs, overview, runs
 from .assembly import Parts, open_services
 from .config import ServerConfig
 from .envelope import install
 from .guard import Guard
-from .keys import open_keys
+from .keys import Keys, open_keys
+from .metrics_intake import metrics_logged
+from .services import Services
 from .serving import serve_app
 
 
@@ -46,6 +49,7 @@ def create_app(
         parts = Parts(config=config, keys=keys, engine=used, clock=clock, on_broken=on_broken)
         async with open_services(parts) as services:
             app.state.services = services
+            app.include_router(_gateway(services, keys))
             yield
 
     app = FastAPI(title="nightlab runtime", version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
@@ -56,6 +60,25 @@ def create_app(
         app.include_router(part.router)
     app.add_middleware(Guard, config=config, keys=keys)
     return app
+
+
+def _gateway(services: Services, tokens: Keys) -> APIRouter:
+    """The MLflow calls that jobs make."""
+
+    def notify(job_id: str, run_id: str, keys: frozenset[str]) -> None:
+        services.hub.publish([metrics_logged(job_id, run_id, keys, services.clock())])
+
+    return gateway_router(
+        store=services.store,
+        secret=tokens.attempt_secret,
+        is_owner=tokens.is_owner,
+        fence=services.loop,
+        notify=notify,
+        clock=services.clock,
+        spool_dir=services.config.spool_dir,
+        mirror=services.mirror,
+        max_artifact_bytes=services.config.max_artifact_bytes,
+    )
 
 
 def serve(config: ServerConfig) -> None:

@@ -1,7 +1,7 @@
 """The guard at the door: Host, Origin, size, and the owner's token, before any route is looked up.
 
-A plain ASGI layer. It refuses what is not allowed; what it lets through may still be refused by a route. Paths
-below the gateway's prefix bring attempt tokens, which the gateway checks itself.
+A plain ASGI layer. It refuses what is not allowed; what it lets through may still be refused by a route. Requests
+to the metrics gateway bring attempt tokens, which the gateway checks itself.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from .envelope import refusal_response
 from .keys import Keys
 from .refusal import Refused, refused
 
-GATEWAY_PREFIX = "/api/2.0/mlflow"
-OPEN_PATHS = frozenset({"/v1/health"})
+GATEWAY_PREFIXES = ("/api/2.0/", "/api/3.0/")
+OPEN_PATHS = frozenset({"/v1/health", "/health", "/version"})
+ARTIFACT_PREFIXES = ("/v1/runs/", "/api/2.0/mlflow-artifacts/")
 
 
 class Guard:
@@ -72,7 +73,7 @@ class Guard:
         return host.lower() in self._allowed or name in self._allowed or is_loopback(name)
 
     def _check_token(self, path: str, headers: dict[bytes, str]) -> None:
-        if path in OPEN_PATHS or path == GATEWAY_PREFIX or path.startswith(GATEWAY_PREFIX + "/"):
+        if path in OPEN_PATHS or path.startswith(GATEWAY_PREFIXES):
             return
         scheme, _, token = headers.get(b"authorization", "").partition(" ")
         token = token.strip()
@@ -97,7 +98,7 @@ class Guard:
         )
 
     def _size_limit(self, method: str, path: str, headers: dict[bytes, str]) -> int:
-        is_artifact = method == "PUT" and path.startswith("/v1/runs/")
+        is_artifact = method == "PUT" and path.startswith(ARTIFACT_PREFIXES)
         limit = self._config.max_artifact_bytes if is_artifact else self._config.max_body_bytes
         announced = headers.get(b"content-length", "0")
         if announced.isascii() and announced.isdigit() and int(announced) > limit:

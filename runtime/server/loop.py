@@ -103,6 +103,13 @@ class Loop:
         self._put(CancelJob(job_id=job_id, reason=reason, actor=actor, answer=answer))
         await answer
 
+    def is_current(self, key: AttemptKey) -> bool:
+        """Whether the gateway takes words of this attempt: it holds devices, or ended a moment ago."""
+        job = self.state.jobs.get(key.job_id)
+        if job is not None and job.attempt is not None and job.attempt.number == key.attempt:
+            return True
+        return self.orders.ended_just_now(key)
+
     def _put(self, request: Request) -> None:
         if self.is_closing:
             _refuse(request, _stopping())

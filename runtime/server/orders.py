@@ -1,4 +1,4 @@
-"""From events to orders: what an engine is told after a commit, and which attempts may still speak."""
+"""From events to orders: what an engine is told after a commit."""
 
 from __future__ import annotations
 
@@ -93,11 +93,7 @@ class Orders:
         for key in [key for key, at_s in self._ended_at.items() if now_s - at_s > LAST_WORDS_S]:
             del self._ended_at[key]
 
-    def may_speak(self, state: State, key: AttemptKey) -> bool:
-        """Whether the gateway takes words of this attempt: it holds devices, or ended a moment ago."""
-        job = state.jobs.get(key.job_id)
-        if job is not None and job.attempt is not None and job.attempt.number == key.attempt:
-            return True
+    def ended_just_now(self, key: AttemptKey) -> bool:
         return self.clock() - self._ended_at.get(key, float("-inf")) <= LAST_WORDS_S
 
     def _launch(self, state: State, key: AttemptKey, placements: tuple[Placement, ...], spec_json: str) -> LaunchOrder:

@@ -36,7 +36,7 @@ class Services:
     """None: no tracking server is configured; records stay here."""
 
 
-def services_of(request: Request) -> Services:
+async def services_of(request: Request) -> Services:
     services = request.app.state.services
     assert isinstance(services, Services), "the app's lifespan makes them before the first request"
     return services
