@@ -48,22 +48,31 @@ NODE_ID = "local"
 CLAIM_S = 5.0
 """A supervisor that was asked for must have claimed its attempt by then."""
 MOST_LAUNCHES = 2
-OVERDUE_S = 10.0
-"""After the grace: then the engine does itself what the supervisor should have done."""
 
 
 class LocalEngine:
     """Implements `Engine`. All methods belong to one event loop."""
 
     def __init__(
-        self, *, home: Path, attempts_dir: Path, devices: str, environ: Mapping[str, str], sweep_s: float = 1.0
+        self,
+        *,
+        home: Path,
+        attempts_dir: Path,
+        devices: str,
+        environ: Mapping[str, str],
+        sweep_s: float = 1.0,
+        overdue_s: float = 10.0,
     ) -> None:
-        """`devices` as in `find_devices`; `environ` is the server's, of which jobs get an allow-listed part."""
+        """`devices` as in `find_devices`; `environ` is the server's, of which jobs get an allow-listed part.
+
+        `overdue_s` after the grace of a stop order, the engine does itself what the supervisor should have done.
+        """
         self._home = home
         self._attempts_dir = attempts_dir
         self._devices = devices
         self._environ = environ
         self._sweep_s = sweep_s
+        self._overdue_s = overdue_s
         self._watched: dict[AttemptKey, Watched] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -124,7 +133,7 @@ class LocalEngine:
             self._answer_for_unknown(order.key, generation)
             return
         watched.generation = generation
-        kill_at = time.monotonic() + order.grace_s + OVERDUE_S
+        kill_at = time.monotonic() + order.grace_s + self._overdue_s
         watched.kill_at = kill_at if watched.kill_at is None else min(watched.kill_at, kill_at)
         record = {"cause": order.cause, "reason": order.reason, "grace_s": order.grace_s, "ordered_at": time.time()}
         poke = signal.SIGUSR1

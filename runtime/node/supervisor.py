@@ -31,6 +31,8 @@ EXIT_WRITE_TRIES = 120
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_ENDED_BY_TERM = (-signal.SIGTERM, 128 + signal.SIGTERM)
+"""By the signal itself, or as shells put it into an exit code."""
 _WAITED_FOR = frozenset({signal.SIGCHLD, signal.SIGUSR1, signal.SIGUSR2})
 # The others are blocked as well: a machine that shuts down must not end the supervisor before the job.
 _BLOCKED = _WAITED_FOR | {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
@@ -208,13 +210,17 @@ class _Attempt:
         self._awaited.discard(pid)
         code = self._reaped[pid]
         self._codes.append(code)
-        if code != -signal.SIGTERM or self._kill_at is None:
-            return
+        if code in _ENDED_BY_TERM and self._kill_at is not None:
+            self._inherit(pid)
+
+    def _inherit(self, pid: int) -> None:
         for heir in self._heirs.get(pid, ()):
             if heir in self._reaped:
                 self._note(heir)
             elif processes.look_up(heir) is not None:
                 self._awaited.add(heir)
+            else:
+                self._inherit(heir)  # Its parent saw it end before ending itself.
 
     def _end_leftovers(self) -> None:
         """Kill what is left, again and again until nothing is. A process in an uninterruptible call is waited for."""
@@ -237,7 +243,7 @@ class _Attempt:
 
     def _ending(self) -> dict[str, Any]:
         leader_code = self._reaped.get(self._leader)
-        by_themselves = [code for code in self._codes if code >= 0]
+        by_themselves = [code for code in self._codes if code >= 0 and code not in _ENDED_BY_TERM]
         exit_code = by_themselves[-1] if by_themselves else leader_code
         is_foreign_kill = exit_code == -signal.SIGKILL and self._kill_at is None
         return {

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from runtime.engines.conformance import EngineConformance
 from runtime.engines.contract import LaunchOrder, StopAttempt
 from runtime.engines.fake import FakeEngine, Refusal
