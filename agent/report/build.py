@@ -59,7 +59,7 @@ def build_report(facts: ReportInput) -> str:
         preemptions=tables.preemption_rows(told),
         activity=facts.activity[-MAX_ACTIVITY:],
         n_activity_left_out=max(0, len(facts.activity) - MAX_ACTIVITY),
-        mlflow_url=facts.mlflow_url,
+        mlflow_url=tables.web_address(facts.mlflow_url),
     )
 
 

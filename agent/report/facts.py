@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agent.store.views import ActivityView, Purpose, SessionView, TrialState, TrialView
+from agent.store.views import ActivityView, LookView, Purpose, SessionView, TrialState, TrialView
 from agent.task import Direction, Task
 from runtime_client.models import JobView, MetricPoint, NodeView
 
@@ -17,6 +17,8 @@ class ReportInput:
     task: Task
     trials: tuple[TrialView, ...]
     activity: tuple[ActivityView, ...] = ()
+    looks: tuple[LookView, ...] = ()
+    """The ledger of the held-out metric."""
     jobs: tuple[JobView, ...] = ()
     """The session's jobs, and those that its jobs were preempted for."""
     nodes: tuple[NodeView, ...] = ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from agent.store.views import TrialView
-from agent.task import CategoricalParameter, Parameter
+from agent.task import CategoricalParameter, FloatParameter, IntParameter, Parameter
 
 from . import wording
 from .canvas import STAND_IN, clipped, draw, robust_limits
@@ -144,15 +144,14 @@ def _paint_effect(
     best: TrialView | None,
     limits: tuple[float, float],
 ) -> None:
-    choices = list(parameter.choices) if isinstance(parameter, CategoricalParameter) else None
+    choices = list(parameter.choices) if isinstance(parameter, CategoricalParameter) else []
     places = {t.trial_id: _place(t, name, choices) for t in measured}
-    if choices is not None:
+    if isinstance(parameter, CategoricalParameter):
         ax.set_xticks(range(len(choices)), [str(c) for c in choices])
         ax.set_xlim(-0.6, len(choices) - 0.4)
         ax.axvline(choices.index(parameter.default), color=STAND_IN["default"], lw=1.0, ls=(0, (5, 3)))
     else:
-        if not isinstance(parameter, CategoricalParameter) and parameter.log:
-            _set_log_scale(ax)
+        _set_range(ax, parameter)
         ax.axvline(float(parameter.default), color=STAND_IN["default"], lw=1.0, ls=(0, (5, 3)))
     for trial in measured:
         place = places[trial.trial_id]
@@ -166,21 +165,28 @@ def _paint_effect(
     ax.set_title(name if len(name) <= 28 else name[:27] + "…", fontsize=9.5, loc="left")
 
 
-def _set_log_scale(ax: Axes) -> None:
+def _set_range(ax: Axes, parameter: FloatParameter | IntParameter) -> None:
+    """The axis shows the whole space, with a little room on both sides."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+    low, high = float(parameter.low), float(parameter.high)
+    if not parameter.log:
+        ax.set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))
+        return
+    room = (high / low) ** 0.04
     ax.set_xscale("log")
+    ax.set_xlim(low / room, high * room)
     ax.xaxis.set_major_locator(LogLocator(numticks=5))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _at: wording.number(value)))
     ax.xaxis.set_minor_formatter(NullFormatter())
 
 
-def _place(trial: TrialView, name: str, choices: list[str | int | float | bool] | None) -> float | None:
+def _place(trial: TrialView, name: str, choices: list[str | int | float | bool]) -> float | None:
     """Where on the axis; None for a trial that lacks the parameter. Equal choices are spread a little, by number."""
     value = trial.params.get(name)
     if value is None:
         return None
-    if choices is None:
+    if not choices:
         return float(value) if isinstance(value, int | float) else None
     return choices.index(value) + ((trial.number * 7) % 11 - 5) * 0.035 if value in choices else None
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from agent.store.views import ActivityView, SessionView, TrialView
+from agent.store.views import ActivityView, LookView, SessionView, TrialView
 from agent.task import Task
 from runtime_client.errors import NotFound
 from runtime_client.models import JobView, MetricPoint
@@ -27,6 +27,8 @@ class SessionReader(Protocol):
 
     def activity(self, session_id: str, limit: int = ...) -> Sequence[ActivityView]: ...
 
+    def looks(self, session_id: str) -> Sequence[LookView]: ...
+
 
 def gather_report_input(store: SessionReader, client: Runtime, session_id: str) -> ReportInput:
     """Raises RuntimeClientError when the runtime does not answer."""
@@ -38,6 +40,7 @@ def gather_report_input(store: SessionReader, client: Runtime, session_id: str) 
         task=Task.model_validate_json(session.task_json),
         trials=tuple(store.trials(session_id)),
         activity=tuple(store.activity(session_id, limit=2000)),
+        looks=tuple(store.looks(session_id)),
         jobs=tuple(jobs),
         nodes=tuple(client.nodes()),
         points=_points(client, jobs),

@@ -86,7 +86,7 @@ def trial_rows(facts: ReportInput) -> list[TrialRow]:
                 job_id=trial.job_id or wording.NONE,
                 n_attempts=wording.NONE if job is None else str(len(job.attempts)),
                 device_time=wording.duration(trial.device_seconds) if trial.launched_at is not None else wording.NONE,
-                url=None if job is None else _web_address(job.mlflow_url),
+                url=None if job is None else web_address(job.mlflow_url),
                 is_best=best is not None and trial.trial_id == best.trial_id,
                 is_bad=trial.state is TrialState.INVALID,
             )
@@ -106,7 +106,7 @@ def _status(trial: TrialView) -> str:
             return "not started"
 
 
-def _web_address(url: str | None) -> str | None:
+def web_address(url: str | None) -> str | None:
     """Only a web address becomes a link: the server's answer is no place for `javascript:`."""
     return url if url is not None and url.startswith(("http://", "https://")) else None
 
