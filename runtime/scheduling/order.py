@@ -14,6 +14,8 @@ from typing import NamedTuple
 from runtime.model.indexes import Deadline, Delayed, Lane, Queued, lane_of
 from runtime.model.state import State
 
+from .fit import impossible
+
 AFTER_ALL = 1 << 62
 Lanes = Mapping[Lane, Sequence[Queued]]
 
@@ -91,15 +93,13 @@ def expired(state: State, now_s: float) -> list[Deadline]:
 
 
 def queue_position(state: State, job_id: str, now_s: float) -> int:
-    """1 is next. Counts the jobs that come first and may start now."""
+    """1 is next. Counts the jobs that come first, may start now, and can run on the nodes there are."""
     job = state.jobs[job_id]
     place = Queued(job.order, job_id)
-    due = due_delayed(state, now_s)
     ahead = 0
-    for queue in (state.index.queue, due):
+    for queue in (state.index.queue, due_delayed(state, now_s)):
         for priority, lanes in queue.items():
-            if priority > job.priority:
-                ahead += sum(len(entries) for entries in lanes.values())
-            elif priority == job.priority:
-                ahead += sum(bisect_left(entries, place) for entries in lanes.values())
+            for lane, entries in lanes.items():
+                if priority >= job.priority and impossible(lane.shape, state.index.kinds) is None:
+                    ahead += len(entries) if priority > job.priority else bisect_left(entries, place)
     return ahead + 1

@@ -1,0 +1,314 @@
+"""Plays the server and the world around it: rounds, events, and whatever may happen, chosen by numbers from outside.
+
+Every event and every decision is checked on the way (`core_properties`). The numbers come from Hypothesis or from a
+seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from core_language import Journal, job, node
+from core_properties import check_event, check_late, check_replay, checked_round, require
+
+from runtime.model import outcome
+from runtime.model.events import (
+    AttemptEnded,
+    AttemptStarted,
+    CheckpointSeen,
+    Event,
+    JobEnded,
+    JobSubmitted,
+    NodeJoined,
+    NodeLeft,
+    Recorded,
+    SessionFenced,
+    StopOrdered,
+    Then,
+)
+from runtime.model.nouns import Job
+from runtime.model.state import State, holders
+from runtime.model.states import AttemptOutcome, ExitReason, JobState, StopCause
+from runtime.scheduling.explain import explain, feasible
+from runtime.scheduling.intent import event_of
+from runtime.scheduling.policy import Policy
+
+Pick = Callable[[int], int]
+"""A number from 0 to n - 1."""
+
+SHAPES: tuple[dict[str, object], ...] = (
+    {"n_devices": 1},
+    {"n_devices": 2},
+    {"n_devices": 3},
+    {"n_devices": 5},
+    {"n_devices": 1, "kind": "H100"},
+    {"n_devices": 2, "kind": "H100", "per_node": 2},
+    {"n_devices": 4, "kind": "H100", "per_node": 2},
+    {"n_devices": 99},
+)
+NODES = {"a": "4xH100", "b": "3xH100", "c": "2"}
+CLASSES = ("critical", "normal", "exploratory")
+
+
+@dataclass
+class World:
+    pick: Pick
+    policy: Policy
+    journal: Journal = field(default_factory=Journal)
+    now_s: float = 1000.0
+    n_jobs: int = 0
+    n_generations: int = 0
+    over: list[tuple[str, int]] = field(default_factory=list)
+    """Attempts that have ended."""
+    wake_s: float | None = None
+
+    @property
+    def state(self) -> State:
+        return self.journal.state
+
+    def record(self, event: Event) -> None:
+        self.journal.record(event, self.now_s)
+        check_event(self.state, self.journal.recorded)
+
+    def choose(self, jobs: list[Job]) -> Job | None:
+        return jobs[self.pick(len(jobs))] if jobs else None
+
+    def jobs_in(self, *states: JobState) -> list[Job]:
+        return [job for job in self.state.jobs.values() if job.state in states]
+
+    def round(self) -> int:
+        """Schedule and record; the number of actions."""
+        decision = checked_round(self.state, now_s=self.now_s, policy=self.policy)
+        for action in decision.actions:
+            self.record(event_of(action))
+        self.wake_s = decision.next_wake_s
+        return len(decision.actions)
+
+
+def submit(world: World) -> None:
+    world.n_jobs += 1
+    priority = CLASSES[world.pick(3)]
+    new = job(
+        f"j{world.n_jobs}",
+        priority=priority,
+        is_preemptible=(None, None, True, False)[world.pick(4)],
+        submitted_at=world.now_s,
+        max_retries=world.pick(3),
+        timeout_s=(None, None, 50.0)[world.pick(3)],
+        queue_timeout_s=(None, None, None, 200.0)[world.pick(4)],
+        **SHAPES[world.pick(len(SHAPES))],  # type: ignore[arg-type]
+    )
+    world.record(JobSubmitted(job=new))
+
+
+def report_start(world: World) -> None:
+    found = world.choose(world.jobs_in(JobState.STARTING, JobState.STARTING, JobState.STOPPING))
+    if found is not None:
+        world.record(AttemptStarted(job_id=found.job_id, attempt=found.n_attempts, pid=1))
+
+
+def report_checkpoint(world: World) -> None:
+    found = world.choose(world.jobs_in(JobState.RUNNING, JobState.STOPPING))
+    if found is not None:
+        step = (found.checkpoint_step or 0) + world.pick(3)
+        world.record(CheckpointSeen(job_id=found.job_id, attempt=found.n_attempts, step=step))
+
+
+def report_exit(world: World) -> None:
+    found = world.choose(world.jobs_in(JobState.RUNNING, JobState.STOPPING))
+    if found is None or found.attempt is None:
+        return
+    facts = outcome.ExitFacts(
+        stop=found.attempt.stop.cause if found.attempt.stop else None,
+        exit_code=(0, 0, 1, 75, 93, -9, None)[world.pick(7)],
+        missing_metrics=((), (), ("loss",))[world.pick(3)],
+    )
+    end(world, found, outcome.classify(facts))
+
+
+def report_not_launched(world: World) -> None:
+    found = world.choose(world.jobs_in(JobState.STARTING))
+    if found is not None:
+        reason = (ExitReason.BAD_PYTHON, ExitReason.LAUNCHER_UNAVAILABLE)[world.pick(2)]
+        end(world, found, outcome.classify_unlaunched(None, reason, "no"))
+
+
+def end(world: World, found: Job, ending: outcome.Ending) -> None:
+    what = outcome.disposition(found, ending.outcome, ending.reason, now_s=world.now_s, policy=world.policy)
+    world.over.append((found.job_id, found.n_attempts))
+    world.record(
+        AttemptEnded(
+            job_id=found.job_id,
+            attempt=found.n_attempts,
+            outcome=ending.outcome,
+            exit_reason=what.exit_reason,
+            exit_code=None,
+            evidence=ending.evidence,
+            then=what.then,
+            end_state=what.end_state,
+            not_before_s=what.not_before_s,
+        )
+    )
+    is_there = found.job_id in world.state.jobs
+    require(is_there == (what.then is not Then.END), "ended jobs leave the state", found.job_id)
+
+
+def cancel(world: World) -> None:
+    found = world.choose(list(world.state.jobs.values()))
+    if found is None:
+        return
+    if found.attempt is None:
+        world.record(
+            JobEnded(
+                job_id=found.job_id, end_state=JobState.CANCELLED, exit_reason=ExitReason.CANCELLED, reason="asked"
+            )
+        )
+    else:
+        stop(world, found, StopCause.CANCEL)
+
+
+def stop(world: World, found: Job, cause: StopCause) -> None:
+    world.record(
+        StopOrdered(
+            job_id=found.job_id, attempt=found.n_attempts, cause=cause, reason="test", beneficiary=None, grace_s=1.0
+        )
+    )
+
+
+def hang(world: World) -> None:
+    found = world.choose(world.jobs_in(JobState.RUNNING))
+    if found is not None:
+        stop(world, found, StopCause.HANG)
+
+
+def lose_node(world: World) -> None:
+    ids = sorted(world.state.nodes)
+    if not ids:
+        return
+    node_id = ids[world.pick(len(ids))]
+    for found in holders(world.state, node_id):
+        cause = found.attempt.stop.cause if found.attempt and found.attempt.stop else None
+        end(world, found, outcome.classify_lost(cause, "node gone"))
+    generation = world.state.nodes[node_id].generation
+    world.record(NodeLeft(node_id=node_id, generation=generation, reason="silent"))
+
+
+def join_node(world: World) -> None:
+    """A node comes, or registers again with its attempts still running."""
+    node_id = sorted(NODES)[world.pick(len(NODES))]
+    world.n_generations += 1
+    world.record(NodeJoined(node=node(node_id, NODES[node_id], generation=world.n_generations)))
+
+
+def pass_time(world: World) -> None:
+    steps = (1.0, 10.0, 100.0)
+    which = world.pick(4)
+    if which < 3:
+        world.now_s += steps[which]
+    elif world.wake_s is not None:
+        world.now_s = max(world.now_s, world.wake_s)
+
+
+def report_late(world: World) -> None:
+    if not world.over:
+        return
+    job_id, attempt = world.over[world.pick(len(world.over))]
+    reports: tuple[Event, ...] = (
+        AttemptStarted(job_id=job_id, attempt=attempt, pid=1),
+        CheckpointSeen(job_id=job_id, attempt=attempt, step=10_000),
+        StopOrdered(
+            job_id=job_id, attempt=attempt, cause=StopCause.CANCEL, reason="late", beneficiary=None, grace_s=1.0
+        ),
+        AttemptEnded(
+            job_id=job_id,
+            attempt=attempt,
+            outcome=AttemptOutcome.FAILED,
+            exit_reason=ExitReason.CODE_ERROR,
+            exit_code=1,
+            evidence=None,
+            then=Then.END,
+            end_state=JobState.FAILED,
+        ),
+    )
+    event = reports[world.pick(len(reports))]
+    at_s = world.state.clock_s
+    late = Recorded(seq=world.state.last_seq + 1, at_s=at_s, actor="test", on_behalf_of=None, project=None, event=event)
+    check_late(world.state, late)
+
+
+def fence(world: World) -> None:
+    world.record(SessionFenced(session_id="s1", fence=1 + world.pick(5)))
+
+
+COMMANDS: tuple[Callable[[World], None], ...] = (
+    submit,
+    submit,
+    submit,
+    submit,
+    report_start,
+    report_start,
+    report_start,
+    report_checkpoint,
+    report_exit,
+    report_exit,
+    report_not_launched,
+    cancel,
+    hang,
+    lose_node,
+    join_node,
+    pass_time,
+    pass_time,
+    report_late,
+    fence,
+)
+
+
+def begin(pick: Pick) -> World:
+    policy = Policy(min_run_s=(0.0, 0.0, 20.0)[pick(3)])
+    world = World(pick=pick, policy=policy)
+    for node_id in ("a", "b"):
+        world.n_generations += 1
+        world.record(NodeJoined(node=node(node_id, NODES[node_id], generation=world.n_generations)))
+    return world
+
+
+def run(pick: Pick, n_commands: int) -> World:
+    """A random life, every step of it checked, until every job that can has ended."""
+    world = begin(pick)
+    for _ in range(n_commands):
+        COMMANDS[world.pick(len(COMMANDS))](world)
+        if world.pick(3):
+            world.round()
+    for job_id in world.state.jobs:
+        explain(world.state, job_id, now_s=world.now_s, policy=world.policy)
+    drain(world)
+    check_replay(world.state, world.journal.recorded)
+    return world
+
+
+def drain(world: World) -> None:
+    """Nothing new arrives, everything that runs succeeds: every feasible job must end."""
+    limit = 20 * len(world.state.jobs) + 20
+    for _ in range(limit):
+        n_actions = world.round()
+        for found in world.jobs_in(JobState.STARTING):
+            world.record(AttemptStarted(job_id=found.job_id, attempt=found.n_attempts, pid=1))
+        moved = settle(world)
+        if n_actions or moved:
+            continue
+        if world.wake_s is None:
+            break
+        world.now_s = world.wake_s
+    left = [found for found in world.state.jobs.values() if feasible(world.state, found.shape) is None]
+    require(not left, "every feasible job ends", [found.job_id for found in left])
+
+
+def settle(world: World) -> int:
+    """End the oldest attempt that runs, and all that are leaving; how many."""
+    over = [*world.jobs_in(JobState.STOPPING), *world.jobs_in(JobState.RUNNING)[:1]]
+    for found in over:
+        cause = found.attempt.stop.cause if found.attempt and found.attempt.stop else None
+        exit_code = 0 if cause is None else 75
+        end(world, found, outcome.classify(outcome.ExitFacts(stop=cause, exit_code=exit_code)))
+    return len(over)

@@ -1,0 +1,250 @@
+"""What must be true of every decision and every event, written independently of the code under test.
+
+Devices are plain sets of (node, index) here, and everything is computed the slow way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+
+from runtime.model import apply as apply_module
+from runtime.model import codec
+from runtime.model.check import check
+from runtime.model.events import Recorded
+from runtime.model.nouns import Job, Placement, Shape
+from runtime.model.state import State
+from runtime.model.states import JobState
+from runtime.scheduling import round as round_module
+from runtime.scheduling import schedule as schedule_module
+from runtime.scheduling.decision import Decision, Expire, Preempt, Start, TimeOut
+from runtime.scheduling.policy import Policy
+
+DeviceSet = frozenset[tuple[str, int]]
+
+
+class PropertyBroken(AssertionError):
+    def __init__(self, name: str, found: object) -> None:
+        self.name = name
+        super().__init__(f"{name}: {found}")
+
+
+def require(is_true: bool, name: str, found: object) -> None:
+    if not is_true:
+        raise PropertyBroken(name, found)
+
+
+def checked_round(state: State, *, now_s: float, policy: Policy) -> Decision:
+    """A decision for which every property holds."""
+    before = json.dumps(codec.encode_state(state))
+    indexes_before = repr(state.index)
+    decision = schedule_module.schedule(state, now_s=now_s, policy=policy)
+    is_unchanged = json.dumps(codec.encode_state(state)) == before and repr(state.index) == indexes_before
+    require(is_unchanged, "schedule leaves the state unchanged", decision)
+    again = schedule_module.schedule(codec.decode_state(json.loads(before)), now_s=now_s, policy=policy)
+    require(again == decision, "same input, same decision", (decision, again))
+    check_decision(state, decision, now_s=now_s, policy=policy)
+    return decision
+
+
+def check_decision(state: State, decision: Decision, *, now_s: float, policy: Policy) -> None:
+    paper = round_module.play(state, now_s=now_s, policy=policy)
+    view = _View(state, decision, {job_id: p.placements for job_id, p in paper.promises.items()}, now_s, policy)
+    for start in view.starts:
+        _check_start(view, start)
+    for preempt in view.preempts:
+        _check_victim(view, preempt)
+    _check_promises(view)
+    _check_needed(view)
+    _check_heads(view)
+    _check_wake(view)
+
+
+def check_event(live: State, recorded: Iterable[Recorded]) -> None:
+    """What must be true after every event: the invariants, and that the stored journal leads to the same state."""
+    check(live)
+    restored = codec.decode_state(json.loads(json.dumps(codec.encode_state(live))))
+    require(restored == live, "a snapshot holds the whole state", (restored, live))
+    check(restored)
+
+
+def check_replay(live: State, recorded: Iterable[Recorded]) -> None:
+    replayed = State()
+    for entry in recorded:
+        stored = json.loads(json.dumps(codec.encode_recorded(entry)))
+        apply_module.apply(replayed, codec.decode_recorded(stored))
+    require(replayed == live, "replay equals the live state", (replayed, live))
+
+
+def check_late(live: State, late: Recorded) -> None:
+    """A report of an attempt that is over changes nothing."""
+    copy = codec.decode_state(codec.encode_state(live))
+    apply_module.apply(copy, late)
+    copy.last_seq = live.last_seq
+    require(copy == live, "a late report changes nothing", late)
+
+
+class _View:
+    """A decision and its state as plain sets."""
+
+    def __init__(
+        self,
+        state: State,
+        decision: Decision,
+        promises: Mapping[str, tuple[Placement, ...]],
+        now_s: float,
+        policy: Policy,
+    ) -> None:
+        self.state, self.decision, self.now_s, self.policy = state, decision, now_s, policy
+        self.starts = [a for a in decision.actions if isinstance(a, Start)]
+        self.preempts = [a for a in decision.actions if isinstance(a, Preempt)]
+        self.timed_out = {a.job_id for a in decision.actions if isinstance(a, TimeOut)}
+        self.expired = {a.job_id for a in decision.actions if isinstance(a, Expire)}
+        self.kinds = {(n.node_id, d.index): d.kind for n in state.nodes.values() for d in n.devices}
+        self.held = {job.job_id: devices_of(job.attempt.placements) for job in state.jobs.values() if job.attempt}
+        self.free = frozenset(self.kinds) - frozenset().union(*self.held.values())
+        self.vacating = frozenset().union(
+            *(held for job_id, held in self.held.items() if self._is_leaving(state.jobs[job_id]))
+        )
+        self.given = {start.job_id: devices_of(start.placements) for start in self.starts}
+        self.promised = {job_id: devices_of(placed) for job_id, placed in promises.items()}
+        self.queue = sorted(
+            (job for job in state.jobs.values() if self._may_start(job)), key=lambda job: (-job.priority, job.order)
+        )
+
+    def _is_leaving(self, job: Job) -> bool:
+        return job.state is JobState.STOPPING or job.job_id in self.timed_out
+
+    def _may_start(self, job: Job) -> bool:
+        is_ready = job.state is JobState.QUEUED and job.not_before_s <= self.now_s and job.job_id not in self.expired
+        return is_ready and fits(job.shape, self.usable(job.shape))
+
+    def usable(self, shape: Shape) -> DeviceSet:
+        of_kind = [device for device, kind in self.kinds.items() if shape.accelerator in (None, kind)]
+        least = shape.devices_per_node or 1
+        return frozenset(d for d in of_kind if sum(other[0] == d[0] for other in of_kind) >= least)
+
+    def victims_of(self, beneficiary: str) -> list[str]:
+        return [preempt.job_id for preempt in self.preempts if preempt.beneficiary == beneficiary]
+
+    def waiting(self) -> Iterator[Job]:
+        """Blocked heads and those behind them: neither started nor promised anything."""
+        return (job for job in self.queue if job.job_id not in self.given and job.job_id not in self.promised)
+
+    def is_served(self, job_id: str) -> bool:
+        stops = (job.attempt.stop for job in self.state.jobs.values() if job.attempt)
+        return any(stop is not None and stop.beneficiary == job_id for stop in stops)
+
+
+def devices_of(placements: Iterable[Placement]) -> DeviceSet:
+    return frozenset((p.node_id, device) for p in placements for device in p.devices)
+
+
+def fits(shape: Shape, devices: DeviceSet) -> bool:
+    size = shape.devices_per_node or 1
+    nodes = {node_id for node_id, _ in devices}
+    groups = sum(sum(d[0] == node_id for d in devices) // size for node_id in nodes)
+    return shape.n_devices % size == 0 and groups * size >= shape.n_devices
+
+
+def _check_start(view: _View, start: Start) -> None:
+    job = view.state.jobs[start.job_id]
+    devices = devices_of(start.placements)
+    n_listed = sum(len(p.devices) for p in start.placements)
+    require(len(devices) == n_listed == job.shape.n_devices, "a gang is whole or absent", start)
+    require(fits(job.shape, devices), "a gang is whole or absent", start)
+    require(devices <= view.usable(job.shape), "a gang gets what it asked for", start)
+    require(devices <= view.free, "no device in two attempts", start)
+    others = (given for job_id, given in view.given.items() if job_id != start.job_id)
+    require(not any(devices & other for other in others), "no device in two attempts", start)
+    require(job in view.queue, "only jobs that may start are started", start)
+    require(start.attempt == job.n_attempts + 1, "attempts are numbered", start)
+    require(bool(start.reason), "an action has a reason", start)
+
+
+def _check_victim(view: _View, preempt: Preempt) -> None:
+    victim, beneficiary = view.state.jobs[preempt.job_id], view.state.jobs[preempt.beneficiary]
+    attempt = victim.attempt
+    require(victim.priority < beneficiary.priority, "victims are strictly lower than their beneficiary", preempt)
+    require(victim.is_preemptible, "victims are preemptible", preempt)
+    is_running = victim.state in (JobState.STARTING, JobState.RUNNING) and victim.job_id not in view.timed_out
+    require(is_running and attempt is not None, "nobody is asked to leave twice", preempt)
+    assert attempt is not None
+    began_s = attempt.ordered_at_s if attempt.started_at_s is None else attempt.started_at_s
+    require(began_s + view.policy.min_run_s <= view.now_s, "victims had their minimum run time", preempt)
+    require(not view.is_served(beneficiary.job_id), "nobody else leaves while victims are leaving", preempt)
+    require(len({p.job_id for p in view.preempts}) == len(view.preempts), "nobody is asked to leave twice", preempt)
+    require(bool(preempt.reason), "an action has a reason", preempt)
+
+
+def _check_promises(view: _View) -> None:
+    victims = frozenset().union(*(view.held[preempt.job_id] for preempt in view.preempts))
+    at_hand = view.free | view.vacating | victims
+    for job_id, devices in view.promised.items():
+        job = view.state.jobs[job_id]
+        require(fits(job.shape, devices) and devices <= at_hand, "nobody leaves before the whole gang fits", job_id)
+        others = [d for other, d in (*view.promised.items(), *view.given.items()) if other != job_id]
+        require(not any(devices & other for other in others), "promised devices are kept", job_id)
+    beneficiaries = {preempt.beneficiary for preempt in view.preempts}
+    require(beneficiaries <= set(view.promised), "nobody leaves before the whole gang fits", beneficiaries)
+
+
+def _check_needed(view: _View) -> None:
+    """Without any one of its victims, the beneficiary would not fit on what it may use."""
+    at_hand = view.free | view.vacating
+    waiting: list[Job] = []
+    for job in view.queue:
+        victims = view.victims_of(job.job_id)
+        barred = [view.usable(head.shape) for head in waiting if not _is_filler(job, head)]
+        allowed = view.usable(job.shape) - frozenset().union(*barred)
+        for victim in victims:
+            others = frozenset().union(*(view.held[other] for other in victims if other != victim))
+            is_needed = not fits(job.shape, (at_hand | others) & allowed)
+            require(is_needed, "every victim is needed", f"{victim} for {job.job_id}")
+        at_hand |= frozenset().union(*(view.held[victim] for victim in victims))
+        at_hand -= view.given.get(job.job_id, frozenset()) | view.promised.get(job.job_id, frozenset())
+        if job.job_id not in view.given and job.job_id not in view.promised:
+            waiting.append(job)
+
+
+def _check_heads(view: _View) -> None:
+    for head in view.waiting():
+        for job in view.queue[view.queue.index(head) + 1 :]:
+            taken = view.given.get(job.job_id, frozenset()) | view.promised.get(job.job_id, frozenset())
+            delays = taken & view.usable(head.shape) and not _is_filler(job, head)
+            require(not delays, "a blocked head is not delayed", f"{job.job_id} before {head.job_id}")
+    if not view.queue:
+        return
+    first = view.queue[0]
+    if fits(first.shape, view.free & view.usable(first.shape)):
+        require(first.job_id in view.given, "the first in the queue starts when it fits", first.job_id)
+    elif not view.is_served(first.job_id):
+        lower = [job for job in view.state.jobs.values() if _may_leave(view, job, first)]
+        reach = (view.free | view.vacating).union(*(view.held[job.job_id] for job in lower))
+        if fits(first.shape, reach & view.usable(first.shape)):
+            require(first.job_id in view.promised, "the first in the queue gets what lower ones hold", first.job_id)
+
+
+def _may_leave(view: _View, job: Job, beneficiary: Job) -> bool:
+    if job.attempt is None or not job.is_preemptible or job.priority >= beneficiary.priority:
+        return False
+    began_s = job.attempt.ordered_at_s if job.attempt.started_at_s is None else job.attempt.started_at_s
+    return began_s + view.policy.min_run_s <= view.now_s
+
+
+def _is_filler(job: Job, head: Job) -> bool:
+    return job.is_preemptible and job.priority < head.priority
+
+
+def _check_wake(view: _View) -> None:
+    wake_s = view.decision.next_wake_s
+    require(wake_s is None or wake_s > view.now_s, "the next round is in the future", wake_s)
+    due = [job.not_before_s for job in view.state.jobs.values() if job.state is JobState.QUEUED]
+    for job in view.state.jobs.values():
+        if job.state is JobState.QUEUED and job.queue_timeout_s is not None:
+            due.append(job.queued_since_s + job.queue_timeout_s)
+        if job.state is JobState.RUNNING and job.timeout_s is not None and job.attempt and job.attempt.started_at_s:
+            due.append(job.attempt.started_at_s + job.timeout_s)
+    coming = [at_s for at_s in due if at_s > view.now_s]
+    if coming:
+        require(wake_s is not None and wake_s <= min(coming), "a round is due when something is", (wake_s, coming))

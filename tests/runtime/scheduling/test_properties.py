@@ -1,0 +1,27 @@
+"""Random lives of the runtime, with every property checked after every event and every decision."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from core_driver import run
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    derandomize=True,
+    phases=(Phase.generate,),
+    suppress_health_check=list(HealthCheck),
+)
+@given(data=st.data())
+def test_every_property_holds_in_any_life(data: st.DataObject) -> None:
+    run(lambda n: data.draw(st.integers(0, n - 1)), n_commands=25)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_every_property_holds_in_a_long_life(seed: int) -> None:
+    run(random.Random(seed).randrange, n_commands=120)
