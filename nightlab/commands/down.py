@@ -48,8 +48,12 @@ def down(
     wanted = JobsAtStop.LEAVE if leave_jobs else jobs
     if was_up or services.state() is not None:
         _stop(services, wanted)
+    state = services.state()
+    has_left_jobs = was_up and state is not None and state.has_left_jobs
+    if has_left_jobs and not as_json:
+        note("the runtime did not help: training that still runs goes on, and is taken over at the next up")
     if as_json:
-        print_json({"was_up": was_up, "jobs": wanted.value})
+        print_json({"was_up": was_up, "jobs": wanted.value, "has_left_jobs": has_left_jobs})
     else:
         print("nightlab is down" if was_up else f"nightlab was not up for {folder}")
 

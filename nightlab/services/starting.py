@@ -19,6 +19,8 @@ from .state import ServicePhase, read_state
 
 START_TIMEOUT_S = 90.0
 POLL_S = 0.05
+CAN_NOT_START = 2
+"""Exit code of a server that says why it can not start."""
 N_FAILED_STARTS = 2
 """A server that died this often before it ever answered will not come up."""
 
@@ -103,7 +105,9 @@ def await_answer(settings: ServiceSettings, supervisor: subprocess.Popen[bytes])
 def _gave_up(settings: ServiceSettings) -> bool:
     state = read_state(ServiceFiles(settings.home))
     server = None if state is None else state.services.get(SERVER)
-    return server is not None and server.n_restarts >= N_FAILED_STARTS and server.phase is not ServicePhase.RUNNING
+    if server is None or server.phase is ServicePhase.RUNNING:
+        return False
+    return server.last_exit == CAN_NOT_START or server.n_restarts >= N_FAILED_STARTS
 
 
 def _not_started(settings: ServiceSettings, what: str, service: str) -> Failure:

@@ -50,6 +50,8 @@ class SupervisorState:
     started_at: float
     phase: Phase
     services: dict[str, ServiceState]
+    has_left_jobs: bool = False
+    """It stopped without the runtime's help, so training may still run; the next start takes it over."""
 
     def write(self, files: ServiceFiles) -> None:
         write_private(files.state, json.dumps(asdict(self), indent=1))
@@ -64,7 +66,11 @@ def read_state(files: ServiceFiles) -> SupervisorState | None:
             for name, one in found["services"].items()
         }
         return SupervisorState(
-            pid=int(found["pid"]), started_at=float(found["started_at"]), phase=Phase(found["phase"]), services=services
+            pid=int(found["pid"]),
+            started_at=float(found["started_at"]),
+            phase=Phase(found["phase"]),
+            services=services,
+            has_left_jobs=bool(found["has_left_jobs"]),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

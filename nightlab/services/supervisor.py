@@ -72,6 +72,7 @@ class Supervisor:
         self._lifeline = lifeline
         self._started_at = time.time()
         self._n_stops = 0
+        self._has_left_jobs = False
         self._wakeup = _wakeup_pipe()
 
     def run(self) -> None:
@@ -146,6 +147,7 @@ class Supervisor:
             started_at=self._started_at,
             phase=phase,
             services={name: service.state for name, service in self._services.items()},
+            has_left_jobs=self._has_left_jobs,
         ).write(self._files)
 
     # How it ends: the agent first, so that nobody submits; then the jobs, through the server; then the rest.
@@ -163,10 +165,14 @@ class Supervisor:
 
     def _stop_jobs(self) -> None:
         """Ask the server to part with its jobs and to end; it takes as long as the jobs' grace."""
-        server = self._services[SERVER]
-        if self._is_running(server) and ask_to_stop_jobs(self._settings, self._wanted_for_jobs()):
+        server, wanted = self._services[SERVER], self._wanted_for_jobs()
+        if wanted is JobsAtStop.LEAVE:
+            return
+        if self._is_running(server) and ask_to_stop_jobs(self._settings, wanted):
             while self._is_running(server) and self._n_stops < 2:
                 self._wait(None)
+        else:
+            self._has_left_jobs = True
 
     def _wanted_for_jobs(self) -> JobsAtStop:
         try:
