@@ -75,6 +75,8 @@ def _body_model(request: Request) -> type[BaseModel] | None:
 
 async def _on_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, Refused):  # the framework wraps what stops it from reading a body
+        return refusal_response(error.__cause__)
     if error.status_code == 404:
         message = f"there is nothing at {request.method} {request.url.path}"
         body = ErrorBody(code="no_such_path", kind=ErrorKind.NOT_FOUND, message=message)
