@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -79,7 +80,9 @@ def _fake_devices(amount: str, text: str) -> tuple[Device, ...]:
 
 def _nvidia_devices(environ: Mapping[str, str]) -> tuple[Device, ...]:
     """Through NVML; none when there is no driver."""
-    import pynvml
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # An old distribution of the same module says that it is old.
+        import pynvml
 
     try:
         pynvml.nvmlInit()

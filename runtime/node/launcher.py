@@ -19,7 +19,7 @@ import sys
 import traceback
 
 from runtime.node import records
-from runtime.node.supervisor import supervise
+from runtime.node.supervisor import name_process, supervise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 """Of the protocol and of the records. A server that meets another one retires it and starts its own."""
+PROCESS_NAME = "nl launcher"
 IDLE_S = 60.0
 _LOOK_S = 5.0
 _LONGEST_REQUEST = 64 * 1024
@@ -158,6 +159,7 @@ def main(path: str, log_path: str) -> None:
     os.dup2(os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC), 0)
     os.dup2(log, 1)
     os.dup2(log, 2)
+    name_process(PROCESS_NAME)
     gc.freeze()
     _Launcher(path, listener, lock).serve()
     records.remove(path)

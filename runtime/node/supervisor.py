@@ -30,6 +30,7 @@ EXIT_WRITE_TRIES = 120
 """Once a second, should the exit record not be writable."""
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 _ENDED_BY_TERM = (-signal.SIGTERM, 128 + signal.SIGTERM)
 """By the signal itself, or as shells put it into an exit code."""
@@ -48,6 +49,7 @@ def supervise(folder: str) -> None:
     os.setsid()
     signal.pthread_sigmask(signal.SIG_SETMASK, _BLOCKED)
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    name_process(f"nl {order['job_id']}.{order['attempt']}")
     try:
         is_ours = _claim(folder, order)
     except OSError as error:
@@ -55,6 +57,11 @@ def supervise(folder: str) -> None:
         return
     if is_ours:
         _Attempt(folder, order).run()
+
+
+def name_process(name: str) -> None:
+    """What `ps -o comm` and `top` show for this process; the kernel keeps 15 bytes."""
+    _libc.prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)
 
 
 def _claim(folder: str, order: dict[str, Any]) -> bool:

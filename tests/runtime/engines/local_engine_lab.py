@@ -25,11 +25,13 @@ def local_engine(home: Path, *, environ: Mapping[str, str] | None = None, **opti
 @asynccontextmanager
 async def local_lab(home: Path, **options: Any) -> AsyncIterator[Lab]:
     """An open local engine. Attempts still running at the end are killed by a successor that knows none of them."""
-    async with opened(local_engine(home, **options)) as lab:
-        yield lab
-    successor = local_engine(home, **{**options, "devices": "cpu:1"})
-    async with opened(successor):
-        await successor.adopt([], 99)
+    try:
+        async with opened(local_engine(home, **options)) as lab:
+            yield lab
+    finally:
+        successor = local_engine(home, **options)
+        async with opened(successor):
+            await successor.adopt([], 99)
 
 
 def job(command: str | tuple[str, ...], *, job_id: str = "j1", attempt: int = 1, **fields: Any) -> LaunchOrder:

@@ -16,6 +16,7 @@ from runtime.engines.conformance import opened, stop
 from runtime.engines.contract import Exited, LaunchOrder, NotLaunched, Started
 from runtime.model.states import EXIT_REQUEUE, ExitReason, StopCause
 from runtime.node import processes, records
+from runtime.node.launcher import PROCESS_NAME
 
 STUBBORN = """
 import os, signal, sys, time
@@ -76,9 +77,10 @@ def launcher_of(home: Path) -> int | None:
     for pid in processes.table():
         try:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            name = Path(f"/proc/{pid}/comm").read_text().strip()
         except OSError:
             continue
-        if str(home / "run" / "launcher1.sock").encode() in words:
+        if str(home / "run" / "launcher1.sock").encode() in words and name == PROCESS_NAME:
             return pid
     return None
 
