@@ -39,6 +39,8 @@ Pick = Callable[[int], int]
 
 SHAPES: tuple[dict[str, object], ...] = (
     {"n_devices": 1},
+    {"n_devices": 1},
+    {"n_devices": 2},
     {"n_devices": 2},
     {"n_devices": 3},
     {"n_devices": 5},
@@ -48,7 +50,7 @@ SHAPES: tuple[dict[str, object], ...] = (
     {"n_devices": 99},
 )
 NODES = {"a": "4xH100", "b": "3xH100", "c": "2"}
-CLASSES = ("critical", "normal", "exploratory")
+CLASSES = ("exploratory", "exploratory", "exploratory", "normal", "critical")
 
 
 @dataclass
@@ -88,11 +90,11 @@ class World:
 
 def submit(world: World) -> None:
     world.n_jobs += 1
-    priority = CLASSES[world.pick(3)]
+    priority = CLASSES[world.pick(len(CLASSES))]
     new = job(
         f"j{world.n_jobs}",
         priority=priority,
-        is_preemptible=(None, None, True, False)[world.pick(4)],
+        is_preemptible=(None, None, None, None, True, False)[world.pick(6)],
         submitted_at=world.now_s,
         max_retries=world.pick(3),
         timeout_s=(None, None, 50.0)[world.pick(3)],
@@ -156,7 +158,7 @@ def end(world: World, found: Job, ending: outcome.Ending) -> None:
 
 def cancel(world: World) -> None:
     found = world.choose(list(world.state.jobs.values()))
-    if found is None:
+    if found is None or world.pick(2):
         return
     if found.attempt is None:
         world.record(
@@ -184,7 +186,7 @@ def hang(world: World) -> None:
 
 def lose_node(world: World) -> None:
     ids = sorted(world.state.nodes)
-    if not ids:
+    if not ids or world.pick(3):
         return
     node_id = ids[world.pick(len(ids))]
     for found in holders(world.state, node_id):
@@ -252,6 +254,7 @@ COMMANDS: tuple[Callable[[World], None], ...] = (
     report_checkpoint,
     report_exit,
     report_exit,
+    report_exit,
     report_not_launched,
     cancel,
     hang,
@@ -264,24 +267,24 @@ COMMANDS: tuple[Callable[[World], None], ...] = (
 )
 
 
-def begin(pick: Pick) -> World:
-    policy = Policy(min_run_s=(0.0, 0.0, 20.0)[pick(3)])
-    world = World(pick=pick, policy=policy)
-    for node_id in ("a", "b"):
+def begin(pick: Pick, policy: Policy | None) -> World:
+    world = World(pick=pick, policy=policy or Policy(min_run_s=(0.0, 0.0, 20.0)[pick(3)]))
+    for node_id in NODES:
         world.n_generations += 1
         world.record(NodeJoined(node=node(node_id, NODES[node_id], generation=world.n_generations)))
     return world
 
 
-def run(pick: Pick, n_commands: int) -> World:
+def run(pick: Pick, n_commands: int, policy: Policy | None = None) -> World:
     """A random life, every step of it checked, until every job that can has ended."""
-    world = begin(pick)
+    world = begin(pick, policy)
     for _ in range(n_commands):
         COMMANDS[world.pick(len(COMMANDS))](world)
         if world.pick(3):
             world.round()
     for job_id in world.state.jobs:
         explain(world.state, job_id, now_s=world.now_s, policy=world.policy)
+    check_replay(world.state, world.journal.recorded)
     drain(world)
     check_replay(world.state, world.journal.recorded)
     return world
@@ -289,7 +292,7 @@ def run(pick: Pick, n_commands: int) -> World:
 
 def drain(world: World) -> None:
     """Nothing new arrives, everything that runs succeeds: every feasible job must end."""
-    limit = 20 * len(world.state.jobs) + 20
+    limit = 6 * len(world.state.jobs) + 20
     for _ in range(limit):
         n_actions = world.round()
         for found in world.jobs_in(JobState.STARTING):

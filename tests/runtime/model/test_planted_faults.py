@@ -1,0 +1,302 @@
+"""Each property is shown to fail: a fault is planted in the core, and random lives with fixed seeds must find it.
+
+The expected words are the name of the property (or the rule of `check`) that has to catch the fault.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from core_driver import run
+from core_properties import PropertyBroken
+
+from runtime.model import apply as apply_module
+from runtime.model import codec, outcome
+from runtime.model.errors import IllegalTransition, InvariantViolation
+from runtime.model.indexes import Indexes
+from runtime.model.nouns import Job
+from runtime.model.state import State
+from runtime.model.states import HOLDING
+from runtime.scheduling import preempt
+from runtime.scheduling import round as round_module
+from runtime.scheduling.policy import Policy
+
+N_SEEDS = 60
+N_COMMANDS = 60
+CAUGHT = (PropertyBroken, InvariantViolation, IllegalTransition)
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    name: str
+    plant: Plant
+    caught_by: str
+    """Parts of the message, any of which will do, separated by `|`."""
+    policy: Policy | None = None
+
+
+def prefers_equals(patch: pytest.MonkeyPatch) -> None:
+    sound = preempt.choose_victims
+
+    def faulty(shape: Any, priority: int, *rest: Any) -> preempt.Search:
+        return sound(shape, priority + 1, *rest)
+
+    patch.setattr(round_module, "choose_victims", faulty)
+
+
+def ignores_preemptibility(patch: pytest.MonkeyPatch) -> None:
+    def faulty(state: State, *, now_s: float, min_run_s: float, leaving: Iterable[str]) -> list[preempt.Candidate]:
+        jobs = [state.jobs[job_id] for job_id in state.index.holding - set(leaving)]
+        found = [preempt._candidate(j, j.attempt, now_s, min_run_s) for j in jobs if j.attempt and not j.attempt.stop]
+        return sorted(found, key=preempt._harm)
+
+    patch.setattr(round_module, "candidates", faulty)
+
+
+def ignores_minimum_run_time(patch: pytest.MonkeyPatch) -> None:
+    sound = preempt.candidates
+
+    def faulty(state: State, **facts: Any) -> list[preempt.Candidate]:
+        return sound(state, **{**facts, "min_run_s": 0.0})
+
+    patch.setattr(round_module, "candidates", faulty)
+
+
+def asks_again_who_is_leaving(patch: pytest.MonkeyPatch) -> None:
+    def faulty(state: State, *, now_s: float, min_run_s: float, leaving: Iterable[str]) -> list[preempt.Candidate]:
+        jobs = [state.jobs[job_id] for job_id in state.index.holding]
+        found = [preempt._candidate(j, j.attempt, now_s, min_run_s) for j in jobs if j.attempt and j.is_preemptible]
+        return sorted(found, key=preempt._harm)
+
+    patch.setattr(round_module, "candidates", faulty)
+    patch.setattr(round_module, "_vacating", lambda state, leaving: {})
+    patch.setattr(round_module, "_served", lambda state: frozenset())
+
+
+def takes_an_extra_victim(patch: pytest.MonkeyPatch) -> None:
+    sound = preempt.choose_victims
+
+    def faulty(shape: Any, priority: int, at_hand: Any, wanted: Any, pool: Any, now_s: float) -> preempt.Search:
+        search = sound(shape, priority, at_hand, wanted, pool, now_s)
+        extra = [c for c in pool if c.job.priority < priority and c.mature_at_s <= now_s and c not in search.victims]
+        return replace(search, victims=(*search.victims, *extra[:1])) if search.victims else search
+
+    patch.setattr(round_module, "choose_victims", faulty)
+
+
+def does_not_prune(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(preempt, "_pruned", lambda shape, available, wanted, chosen: tuple(chosen))
+
+
+def preempts_before_it_fits(patch: pytest.MonkeyPatch) -> None:
+    def faulty(shape: Any, priority: int, at_hand: Any, wanted: Any, pool: Any, now_s: float) -> preempt.Search:
+        lower = tuple(c for c in pool if c.job.priority < priority and c.mature_at_s <= now_s)
+        return preempt.Search(victims=lower[:1])
+
+    patch.setattr(round_module, "choose_victims", faulty)
+    patch.setattr(round_module, "place", lambda shape, room: SOUND_PLACE(shape, room) or _some_of(shape, room))
+
+
+SOUND_PLACE = round_module.place
+
+
+def _some_of(shape: Any, room: dict[str, int]) -> Any:
+    n_left = sum(mask.bit_count() for mask in room.values())
+    return SOUND_PLACE(replace(shape, n_devices=n_left, devices_per_node=None), room) if n_left else None
+
+
+def preempts_twice(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round_module, "_served", lambda state: frozenset())
+    patch.setattr(round_module, "_vacating", lambda state, leaving: {})
+
+
+def gives_devices_twice(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round_module, "_take", lambda paper, placements: None)
+
+
+def gives_promised_devices_away(patch: pytest.MonkeyPatch) -> None:
+    def faulty(paper: Any, job: Job, placements: Any, victims: Any) -> None:
+        paper.promises[job.job_id] = round_module.Promise(placements=placements, victims=victims)
+
+    patch.setattr(round_module, "_promise", faulty)
+
+
+def splits_gangs(patch: pytest.MonkeyPatch) -> None:
+    def faulty(shape: Any, room: Any) -> Any:
+        placed = SOUND_PLACE(shape, room)
+        if placed is None or len(placed) < 2:
+            return placed
+        return placed[:-1]
+
+    patch.setattr(round_module, "place", faulty)
+
+
+def ignores_the_kind_of_device(patch: pytest.MonkeyPatch) -> None:
+    def faulty(shape: Any, kinds: Any) -> Any:
+        return {node: masks[None] for node, masks in kinds.items() if masks[None]}
+
+    patch.setattr(round_module, "usable", faulty)
+
+
+def lets_others_overtake(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round_module, "_allowed", lambda paper, lane, wanted: wanted)
+
+
+def never_preempts(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round_module, "choose_victims", lambda *_: preempt.Search())
+
+
+def starts_in_reverse(patch: pytest.MonkeyPatch) -> None:
+    def faulty_sorted(values: Any, **how: Any) -> Any:
+        return sorted(values, **{**how, "reverse": not how.get("reverse", False)})
+
+    patch.setattr(round_module, "sorted", faulty_sorted, raising=False)
+
+
+def forgets_to_wake(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round_module, "_plan_wake", lambda paper, n_expired: None)
+
+
+def decides_by_chance(patch: pytest.MonkeyPatch) -> None:
+    calls = itertools.count()
+
+    def faulty(shape: Any, room: Any) -> Any:
+        highest = {node: mask & (mask - 1) for node, mask in room.items()}
+        other = SOUND_PLACE(shape, highest) if next(calls) % 2 else None
+        return other or SOUND_PLACE(shape, room)
+
+    patch.setattr(round_module, "place", faulty)
+
+
+def changes_the_state_while_deciding(patch: pytest.MonkeyPatch) -> None:
+    sound = round_module.expired
+
+    def faulty(state: State, now_s: float) -> Any:
+        due = sound(state, now_s)
+        del state.index.deadlines[: len(due)]
+        return due
+
+    patch.setattr(round_module, "expired", faulty)
+
+
+def obeys_late_reports(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(apply_module, "is_late", lambda state, event: False)
+
+
+def lets_late_stops_hit_the_new_attempt(patch: pytest.MonkeyPatch) -> None:
+    sound = apply_module._apply_to_job
+
+    def faulty(state: State, event: Any, recorded: Any) -> None:
+        job = state.jobs.get(event.job_id) if hasattr(event, "job_id") else None
+        if job is not None and job.attempt is not None and hasattr(event, "attempt"):
+            event = replace(event, attempt=job.attempt.number)
+        sound(state, event, recorded)
+
+    patch.setattr(apply_module, "_apply_to_job", faulty)
+
+
+def leaks_devices(patch: pytest.MonkeyPatch) -> None:
+    sound = Indexes.remove_job
+
+    def faulty(self: Indexes, job: Job, clock_s: float) -> None:
+        before = dict(self.free)
+        sound(self, job, clock_s)
+        if job.state in HOLDING and job.attempt is not None and job.attempt.stop is not None:
+            self.free.update(before)
+
+    patch.setattr(Indexes, "remove_job", faulty)
+
+
+def takes_devices_that_are_held(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round_module, "_within", lambda masks, allowed: allowed)
+    patch.setattr(apply_module, "_placement_fault", lambda state, job, placements: None)
+
+
+def keeps_ended_jobs(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(State, "drop_job", lambda self, job_id: None)
+
+
+def requeues_for_ever(patch: pytest.MonkeyPatch) -> None:
+    def faulty(state: Any, reason: Any) -> outcome.Disposition:
+        then = outcome.Then.REQUEUE
+        return outcome.Disposition(then=then, end_state=None, exit_reason=reason, not_before_s=0.0)
+
+    patch.setattr(outcome, "_end", faulty)
+
+
+def loses_a_field_in_the_journal(patch: pytest.MonkeyPatch) -> None:
+    sound = codec.encode_event
+
+    def faulty(event: Any) -> Any:
+        return {key: value for key, value in sound(event).items() if key != "not_before_s"}
+
+    patch.setattr(codec, "encode_event", faulty)
+
+
+def loses_a_field_in_the_snapshot(patch: pytest.MonkeyPatch) -> None:
+    sound = codec._field_names
+    patch.setattr(codec, "_field_names", lambda cls: tuple(n for n in sound(cls) if n != "checkpoint_at_s"))
+
+
+FAULTS = (
+    Fault(name="equals_preempted", plant=prefers_equals, caught_by="victims are strictly lower"),
+    Fault(name="any_victim", plant=ignores_preemptibility, caught_by="victims are preemptible"),
+    Fault(
+        name="young_victims",
+        plant=ignores_minimum_run_time,
+        caught_by="victims had their minimum run time",
+        policy=Policy(min_run_s=20.0),
+    ),
+    Fault(name="victims_asked_again", plant=asks_again_who_is_leaving, caught_by="nobody is asked to leave twice"),
+    Fault(name="extra_victim", plant=takes_an_extra_victim, caught_by="every victim is needed"),
+    Fault(name="no_pruning", plant=does_not_prune, caught_by="every victim is needed"),
+    Fault(name="unproven", plant=preempts_before_it_fits, caught_by="nobody leaves before the whole gang fits"),
+    Fault(name="preempts_twice", plant=preempts_twice, caught_by="nobody else leaves while victims are leaving"),
+    Fault(name="device_given_twice", plant=gives_devices_twice, caught_by="no device in two attempts|promised devices"),
+    Fault(name="promise_not_kept", plant=gives_promised_devices_away, caught_by="promised devices are kept"),
+    Fault(name="split_gang", plant=splits_gangs, caught_by="a gang is whole or absent"),
+    Fault(name="wrong_kind", plant=ignores_the_kind_of_device, caught_by="a gang gets what it asked for"),
+    Fault(name="overtaking", plant=lets_others_overtake, caught_by="a blocked head is not delayed"),
+    Fault(name="no_preemption", plant=never_preempts, caught_by="the first in the queue gets what lower ones hold"),
+    Fault(name="lowest_class_first", plant=starts_in_reverse, caught_by="the first in the queue|blocked head"),
+    Fault(name="no_wake", plant=forgets_to_wake, caught_by="a round is due when something is"),
+    Fault(name="chance", plant=decides_by_chance, caught_by="same input, same decision"),
+    Fault(name="mutation", plant=changes_the_state_while_deciding, caught_by="schedule leaves the state unchanged"),
+    Fault(name="fence_deleted", plant=obeys_late_reports, caught_by="never ordered|does not know this event"),
+    Fault(name="fence_misread", plant=lets_late_stops_hit_the_new_attempt, caught_by="a late report changes nothing"),
+    Fault(name="leaked_devices", plant=leaks_devices, caught_by="index `free` equals its recomputation"),
+    Fault(name="double_device", plant=takes_devices_that_are_held, caught_by="no device in two attempts"),
+    Fault(name="ended_job_kept", plant=keeps_ended_jobs, caught_by="ended jobs leave the state"),
+    Fault(name="endless_requeue", plant=requeues_for_ever, caught_by="every feasible job ends"),
+    Fault(name="lossy_journal", plant=loses_a_field_in_the_journal, caught_by="replay equals the live state"),
+    Fault(name="lossy_snapshot", plant=loses_a_field_in_the_snapshot, caught_by="a snapshot holds the whole state"),
+)
+
+
+def broken_in_life(seed: int, policy: Policy | None) -> str | None:
+    """What broke first in this life; None: nothing did."""
+    try:
+        run(random.Random(seed).randrange, N_COMMANDS, policy)
+    except CAUGHT as broken:
+        return str(broken)
+    return None
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_planted_fault_is_caught(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
+    fault.plant(monkeypatch)
+    seen: set[str] = set()
+    for seed in range(N_SEEDS):
+        broken = broken_in_life(seed, fault.policy)
+        if broken is not None:
+            if any(words in broken for words in fault.caught_by.split("|")):
+                return
+            seen.add(broken[:100])
+    pytest.fail(f"expected {fault.caught_by}; {N_SEEDS} lives broke only {seen}")
