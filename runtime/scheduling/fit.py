@@ -50,7 +50,8 @@ def place(shape: Shape, available: Mapping[str, int]) -> tuple[Placement, ...] |
     needed = n_groups(shape)
     chosen: dict[str, int] = {}
     while needed:
-        count, node_id = next((entry for entry in room if entry[0] // unit >= needed), room[-1])
+        largest = max(room, key=lambda entry: entry[0] // unit)
+        count, node_id = next((entry for entry in room if entry[0] // unit >= needed), largest)
         taken = min(needed, count // unit)
         chosen[node_id] = taken * unit
         needed -= taken

@@ -1,0 +1,395 @@
+"""The rules of a round, one a test."""
+
+from __future__ import annotations
+
+import pytest
+from core_language import (
+    NOW,
+    Journal,
+    Step,
+    cluster,
+    decide,
+    finished,
+    gone,
+    queued,
+    round_of,
+    running,
+    starting,
+    stopping,
+    then,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runtime.model.nouns import Shape
+from runtime.model.state import State
+from runtime.model.states import StopCause
+from runtime.scheduling import round as round_module
+from runtime.scheduling.decision import Preempt, Start
+from runtime.scheduling.fit import fits, place
+from runtime.scheduling.policy import Policy
+
+
+def test_higher_class_goes_first() -> None:
+    state = cluster("a:1", queued("j1", priority="exploratory"), queued("j2"), queued("j3", priority="critical"))
+    assert decide(state) == ["start j3 on a:0"]
+
+
+def test_within_a_class_the_earlier_submission_goes_first() -> None:
+    state = cluster("a:2", queued("j2"), queued("j1"), queued("j3", n_devices=2))
+    assert decide(state) == ["start j1 on a:0", "start j2 on a:1"]
+
+
+def test_a_gang_starts_whole_or_not_at_all() -> None:
+    assert decide(cluster("a:2 b:2", running("j1", on="a:0"), queued("j2", n_devices=4))) == []
+    assert decide(cluster("a:2 b:2", queued("j2", n_devices=4))) == ["start j2 on a:0,1 b:0,1"]
+
+
+def test_a_gang_goes_to_the_tightest_single_node() -> None:
+    assert decide(cluster("a:8 b:3 c:2", queued("j1", n_devices=2))) == ["start j1 on c:0,1"]
+
+
+def test_a_gang_spans_the_fewest_nodes() -> None:
+    assert decide(cluster("a:2 b:2 c:4 d:1", queued("j1", n_devices=5))) == ["start j1 on c:0,1,2,3 d:0"]
+
+
+def test_groups_per_node_stay_whole() -> None:
+    state = cluster("a:3xH100 b:3xH100 c:2xH100", queued("j1", n_devices=4, per_node=2))
+    assert decide(state) == ["start j1 on a:0,1 c:0,1"]
+
+
+def test_a_gang_runs_on_the_kind_it_asked_for() -> None:
+    state = cluster("a:2xA100+2xH100 b:2", queued("j1", n_devices=2, kind="H100"))
+    assert decide(state) == ["start j1 on a:2,3"]
+
+
+def test_ranks_follow_each_other_over_nodes() -> None:
+    (start,) = round_of(cluster("a:2 b:3", queued("j1", n_devices=5))).actions
+    assert isinstance(start, Start)
+    assert [(p.node_id, p.first_rank) for p in start.placements] == [("a", 0), ("b", 2)]
+
+
+@pytest.mark.parametrize(
+    ("holder", "waiter", "is_preempted"),
+    [
+        ("exploratory", "critical", True),
+        ("exploratory", "normal", True),
+        ("normal", "critical", True),
+        ("normal", "normal", False),
+        ("critical", "normal", False),
+        ("normal", "exploratory", False),
+    ],
+)
+def test_preempts_only_lower_classes(holder: str, waiter: str, is_preempted: bool) -> None:
+    state = cluster("a:1", running("j1", on="a:0", priority=holder), queued("j2", priority=waiter))
+    assert decide(state) == (["preempt j1 for j2"] if is_preempted else [])
+
+
+def test_preempts_only_preemptible_jobs() -> None:
+    state = cluster(
+        "a:1", running("j1", on="a:0", priority="exploratory", is_preemptible=False), queued("j2", priority="critical")
+    )
+    assert decide(state) == []
+
+
+def test_nobody_leaves_unless_the_whole_gang_then_fits() -> None:
+    state = cluster(
+        "a:2",
+        running("j1", on="a:0", priority="exploratory"),
+        running("j2", on="a:1", priority="critical"),
+        queued("j3", n_devices=2, priority="critical"),
+    )
+    assert decide(state) == []
+
+
+def test_the_lowest_class_leaves_first() -> None:
+    state = cluster(
+        "a:2",
+        running("j1", on="a:0", priority="normal", at_s=NOW),
+        running("j2", on="a:1", priority="exploratory", at_s=0.0),
+        queued("j3", priority="critical"),
+    )
+    assert decide(state) == ["preempt j2 for j3"]
+
+
+def test_the_least_work_lost_leaves_first() -> None:
+    state = cluster(
+        "a:3",
+        running("j1", on="a:0", priority="exploratory", at_s=10.0, saved_at_s=900.0),
+        running("j2", on="a:1", priority="exploratory", at_s=10.0, saved_at_s=990.0),
+        running("j3", on="a:2", priority="exploratory", at_s=500.0),
+        queued("j4"),
+    )
+    assert decide(state) == ["preempt j2 for j4"]
+
+
+def test_at_equal_loss_the_youngest_leaves_first() -> None:
+    state = cluster(
+        "a:2",
+        running("j1", on="a:0", priority="exploratory", at_s=10.0, saved_at_s=900.0),
+        running("j2", on="a:1", priority="exploratory", at_s=20.0, saved_at_s=900.0),
+        queued("j3"),
+    )
+    assert decide(state) == ["preempt j2 for j3"]
+
+
+def test_a_running_attempt_leaves_before_a_starting_one() -> None:
+    state = cluster(
+        "a:2",
+        running("j1", on="a:0", priority="exploratory", at_s=0.0),
+        starting("j2", on="a:1", priority="exploratory", at_s=999.0),
+        queued("j3"),
+    )
+    assert decide(state) == ["preempt j1 for j3"]
+
+
+def test_a_starting_attempt_leaves_if_nothing_else_helps() -> None:
+    state = cluster("a:1", starting("j1", on="a:0", priority="exploratory"), queued("j2"))
+    assert decide(state) == ["preempt j1 for j2"]
+
+
+def test_victims_that_turn_out_unneeded_stay() -> None:
+    state = cluster(
+        "a:4 b:2",
+        running("j1", on="a:0-1", priority="exploratory", at_s=900.0),
+        running("j2", on="b:0-1", priority="exploratory", at_s=800.0),
+        running("j3", on="a:2-3", priority="exploratory", at_s=100.0),
+        queued("j4", n_devices=4, per_node=4),
+    )
+    assert decide(state) == ["preempt j1 for j4", "preempt j3 for j4"]
+
+
+def test_devices_that_are_being_vacated_count() -> None:
+    state = cluster(
+        "a:2",
+        stopping("j1", on="a:0", priority="exploratory", cause=StopCause.CANCEL),
+        running("j2", on="a:1", priority="exploratory"),
+        queued("j3"),
+    )
+    assert decide(state) == []
+
+
+def test_nobody_else_leaves_while_victims_are_leaving() -> None:
+    """Even when a higher job has taken what was vacated."""
+    state = cluster(
+        "a:2",
+        stopping("j1", on="a:0", priority="exploratory", beneficiary="j3"),
+        running("j2", on="a:1", priority="exploratory"),
+        queued("j3"),
+        queued("j4", priority="critical"),
+    )
+    assert decide(state) == []
+    state = then(state, gone("j1"))
+    assert decide(state) == ["start j4 on a:0", "preempt j2 for j3"]
+
+
+def test_vacated_devices_are_kept_for_their_beneficiary() -> None:
+    state = cluster(
+        "a:2",
+        stopping("j1", on="a:0", priority="exploratory", beneficiary="j3"),
+        stopping("j2", on="a:1", priority="exploratory", beneficiary="j3"),
+        queued("j3", n_devices=2, priority="critical"),
+        queued("j4", priority="exploratory"),
+        queued("j5", priority="normal"),
+    )
+    assert decide(then(state, gone("j1"))) == []
+    assert decide(then(state, gone("j2"))) == ["start j3 on a:0,1"]
+
+
+def test_a_preempted_job_keeps_its_place() -> None:
+    state = cluster(
+        "a:1",
+        stopping("j1", on="a:0", priority="exploratory", beneficiary="j2"),
+        queued("j2", priority="critical"),
+        queued("j3", priority="exploratory"),
+    )
+    state = then(state, gone("j1"))
+    assert decide(state) == ["start j2 on a:0"]
+    state = cluster("a:1", stopping("j1", on="a:0", priority="exploratory"), queued("j3", priority="exploratory"))
+    assert decide(then(state, gone("j1"))) == ["start j1 on a:0"]
+
+
+def test_two_blocked_jobs_get_different_victims() -> None:
+    state = cluster(
+        "a:2",
+        running("j1", on="a:0", priority="exploratory"),
+        running("j2", on="a:1", priority="exploratory"),
+        queued("j3"),
+        queued("j4"),
+    )
+    assert decide(state) == ["preempt j2 for j3", "preempt j1 for j4"]
+
+
+def test_what_a_victim_leaves_over_serves_the_next() -> None:
+    state = cluster("a:2", running("j1", on="a:0-1", priority="exploratory"), queued("j2"), queued("j3"))
+    assert decide(state) == ["preempt j1 for j2"]
+
+
+def test_an_equal_job_does_not_overtake_a_blocked_head() -> None:
+    state = cluster("a:2", running("j1", on="a:0", priority="critical"), queued("j2", n_devices=2), queued("j3"))
+    assert decide(state) == []
+
+
+def test_a_job_overtakes_on_devices_that_the_head_can_not_use() -> None:
+    state = cluster(
+        "a:2xH100 b:2",
+        running("j1", on="a:0", priority="critical"),
+        queued("j2", n_devices=2, kind="H100"),
+        queued("j3"),
+        queued("j4"),
+    )
+    assert decide(state) == ["start j3 on b:0", "start j4 on b:1"]
+
+
+def test_a_lower_preemptible_job_fills_what_a_blocked_head_waits_for() -> None:
+    state = cluster(
+        "a:2",
+        running("j1", on="a:0", priority="critical"),
+        queued("j2", n_devices=2),
+        queued("j3", priority="exploratory"),
+    )
+    assert decide(state) == ["start j3 on a:1"]
+    (start,) = round_of(state).actions
+    assert "j2" in start.reason
+
+
+def test_a_filler_leaves_once_the_head_can_run() -> None:
+    state = cluster(
+        "a:2",
+        running("j1", on="a:0", priority="critical"),
+        queued("j2", n_devices=2),
+        running("j3", on="a:1", priority="exploratory"),
+    )
+    assert decide(state) == []
+    assert decide(then(state, finished("j1"))) == ["preempt j3 for j2"]
+
+
+def test_a_lower_job_that_is_not_preemptible_is_no_filler() -> None:
+    state = cluster(
+        "a:2",
+        running("j1", on="a:0", priority="critical"),
+        queued("j2", n_devices=2),
+        queued("j3", priority="exploratory", is_preemptible=False),
+    )
+    assert decide(state) == []
+
+
+def test_a_job_that_can_never_fit_blocks_nobody() -> None:
+    state = cluster("a:2", queued("j1", n_devices=3, priority="critical"), queued("j2", is_preemptible=False))
+    assert decide(state) == ["start j2 on a:0"]
+
+
+def test_an_attempt_over_its_time_limit_is_stopped() -> None:
+    state = cluster("a:1", running("j1", on="a:0", at_s=100.0, timeout_s=60.0))
+    assert decide(state, now_s=159.0) == []
+    assert round_of(state, now_s=159.0).next_wake_s == 160.0
+    assert decide(state, now_s=160.0) == ["time out j1"]
+
+
+def test_devices_of_a_timed_out_attempt_spare_a_victim() -> None:
+    state = cluster(
+        "a:2",
+        running("j1", on="a:0", timeout_s=60.0),
+        running("j2", on="a:1", priority="exploratory"),
+        queued("j3"),
+    )
+    assert decide(state) == ["time out j1"]
+
+
+def test_a_job_that_waited_too_long_expires() -> None:
+    state = cluster("a:1", running("j1", on="a:0"), queued("j2", queue_timeout_s=60.0))
+    assert decide(state, now_s=59.0) == []
+    assert round_of(state, now_s=59.0).next_wake_s == 60.0
+    assert decide(state, now_s=60.0) == ["expire j2"]
+
+
+def test_back_off_is_respected() -> None:
+    state = cluster("a:1", queued("j1", not_before_s=50.0))
+    assert decide(state, now_s=49.0) == []
+    assert round_of(state, now_s=49.0).next_wake_s == 50.0
+    assert decide(state, now_s=50.0) == ["start j1 on a:0"]
+
+
+def test_a_job_in_back_off_blocks_nobody() -> None:
+    state = cluster("a:1", queued("j1", not_before_s=50.0), queued("j2"))
+    assert decide(state, now_s=49.0) == ["start j2 on a:0"]
+    assert decide(state, now_s=50.0) == ["start j1 on a:0"]
+
+
+def test_a_young_attempt_is_no_victim() -> None:
+    policy = Policy(min_run_s=60.0)
+    state = cluster("a:1", running("j1", on="a:0", at_s=100.0, priority="exploratory"), queued("j2"))
+    assert decide(state, now_s=159.0, policy=policy) == []
+    assert round_of(state, now_s=159.0, policy=policy).next_wake_s == 160.0
+    assert decide(state, now_s=160.0, policy=policy) == ["preempt j1 for j2"]
+
+
+def test_nothing_to_wake_for_without_limits() -> None:
+    assert round_of(cluster("a:1", running("j1", on="a:0"), queued("j2"))).next_wake_s is None
+
+
+def test_an_empty_cluster_decides_nothing() -> None:
+    assert decide(cluster("", queued("j1"))) == []
+
+
+def test_every_action_names_reason_and_beneficiary() -> None:
+    state = cluster("a:1", running("j1", on="a:0", priority="exploratory", at_s=900.0), queued("j2", grace_s=5.0))
+    (action,) = round_of(state).actions
+    assert isinstance(action, Preempt)
+    assert (action.beneficiary, action.grace_s) == ("j2", 30.0)
+    assert action.reason == (
+        "j2 (normal) needs 1 device and gets a:0; j1 (exploratory) loses 100 device-seconds since its last checkpoint"
+    )
+
+
+def test_cost_follows_shapes_and_not_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def n_looks(n_jobs: int) -> int:
+        jobs = (queued(f"j{n}", n_devices=1 + n % 5) for n in range(2, n_jobs))
+        state = cluster("a:8", running("j1", on="a:0-7", priority="critical"))
+        for step in jobs:
+            then_unchecked(state, step)
+        calls = 0
+
+        def counting(*args: object) -> object:
+            nonlocal calls
+            calls += 1
+            return place(*args)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(round_module, "place", counting)
+        assert decide(state) == []
+        return calls
+
+    assert n_looks(50) == n_looks(2000) == 10
+
+
+def then_unchecked(state: State, step: Step) -> None:
+    step(Journal(state=state))
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    counts=st.lists(st.integers(0, 6), min_size=1, max_size=4),
+    n_groups=st.integers(1, 5),
+    size=st.sampled_from([None, 1, 2, 3]),
+)
+def test_placing_takes_exactly_the_gang_from_what_is_there(counts: list[int], n_groups: int, size: int | None) -> None:
+    shape = Shape(n_devices=n_groups * (size or 1), devices_per_node=size)
+    room = {f"n{i}": (1 << count) - 1 for i, count in enumerate(counts)}
+    placed = place(shape, room)
+    assert (placed is not None) == fits(shape, room)
+    if placed is not None:
+        taken = [(p.node_id, d) for p in placed for d in p.devices]
+        assert len(set(taken)) == len(taken) == shape.n_devices
+        assert all(room[node] >> device & 1 for node, device in taken)
+        assert all(len(p.devices) % (size or 1) == 0 for p in placed)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(counts=st.lists(st.integers(0, 6), min_size=1, max_size=4), n_devices=st.integers(1, 12))
+def test_placing_uses_the_fewest_nodes(counts: list[int], n_devices: int) -> None:
+    room = {f"n{i}": (1 << count) - 1 for i, count in enumerate(counts)}
+    placed = place(Shape(n_devices=n_devices), room)
+    if placed is not None:
+        largest = sorted(counts, reverse=True)
+        fewest = next(n for n in range(1, len(counts) + 1) if sum(largest[:n]) >= n_devices)
+        assert len(placed) == fewest
