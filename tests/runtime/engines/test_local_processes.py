@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Iterator
@@ -298,6 +299,7 @@ def test_home_with_a_path_too_long_for_sockets_works(tmp_path: Path) -> None:
             assert (await run_to_end(lab, job("echo fine"))).log_tail == "fine\n"
         elsewhere = Path((home / "run" / "sockets-are-in").read_text())
         assert elsewhere.stat().st_mode & 0o777 == 0o700
+        shutil.rmtree(elsewhere)
 
     asyncio.run(run())
 
