@@ -24,7 +24,8 @@ def session_data(store: AgentStore, session_id: str) -> dict[str, object]:
 def print_session(store: AgentStore, session_id: str) -> None:
     session = store.session(session_id)
     trials = store.trials(session_id)
-    said = f": {session.message}" if session.message else ""
+    is_told_below = session.result is not None and session.result.sentence == session.message
+    said = f": {session.message}" if session.message and not is_told_below else ""
     print(f"{session.session_id} {session.task_name} {session.state}{said}")
     print(
         f"  {plural(session.n_trials, 'trial')}, {duration(session.wall_seconds)} running, "
@@ -74,7 +75,7 @@ def _row(trial: TrialView) -> tuple[str, ...]:
         "" if trial.value is None else f"{trial.value:.6g}",
         " ".join(f"{name}={shown(value)}" for name, value in trial.params.items()),
         trial.job_id or "",
-        trial.note or trial.exit_reason or "",
+        trial.note or (trial.exit_reason if trial.exit_reason != "completed" else None) or "",
     )
 
 

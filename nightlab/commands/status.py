@@ -120,7 +120,7 @@ def _print(
     problem: str | None,
     sessions: list[SessionView],
 ) -> None:
-    rows = [(str(one["name"]), str(one["state"]), _address(one), _remark(one)) for one in services]
+    rows = [(str(one["name"]), str(one["state"]).partition(":")[0], _address(one), _remark(one)) for one in services]
     print_table(("service", "state", "address", "note"), rows, state_column=1)
     print()
     if info is None:

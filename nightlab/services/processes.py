@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,15 +62,19 @@ def rotate(log: Path) -> None:
         log.replace(log.with_name(f"{log.name}.1"))
 
 
-def signal_service(command: ServiceCommand, pid: int, number: signal.Signals) -> None:
-    """Signal the process, and with it the group that it leads or led if that is its own; all gone: no matter."""
-    try:
+def ask_to_end(pid: int) -> None:
+    """SIGTERM to the service itself, which passes it on as it sees fit; gone already: no matter."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+
+
+def kill(command: ServiceCommand, pid: int) -> None:
+    """SIGKILL, also to what is left of the group that it leads or led if that is its own."""
+    with suppress(ProcessLookupError):
         if command.owns_group:
-            os.killpg(pid, number)
+            os.killpg(pid, signal.SIGKILL)
         else:
-            os.kill(pid, number)
-    except ProcessLookupError:
-        return
+            os.kill(pid, signal.SIGKILL)
 
 
 def process_started_at(pid: int) -> float | None:

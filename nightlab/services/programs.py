@@ -39,7 +39,7 @@ def _agent(settings: ServiceSettings) -> ServiceCommand:
         argv=(sys.executable, "-m", "nightlab.services.run_agent", str(settings.home)),
         environment={"NIGHTLAB_HOME": str(settings.home), "LANGSMITH_TRACING": "false"},
         log=ServiceFiles(settings.home).log(AGENT),
-        stop_grace_s=15.0,
+        stop_grace_s=20.0,
         owns_group=True,
     )
 

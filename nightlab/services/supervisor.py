@@ -20,13 +20,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .farewell import ask_to_stop_jobs
-from .processes import ServiceCommand, process_started_at, signal_service, spawn
+from .health import answers
+from .processes import ServiceCommand, ask_to_end, kill, process_started_at, spawn
 from .programs import AGENT, MLFLOW, SERVER, service_commands
 from .settings import JobsAtStop, ServiceFiles, ServiceSettings
 from .state import Phase, ServicePhase, ServiceState, SupervisorState
 
 PAUSE_FIRST_S = 0.2
 PAUSE_MAX_S = 30.0
+ALONE_S = 15.0
+ALONE_POLL_S = 0.1
 SETTLED_S = 60.0
 """A process that lived this long is started again without a longer pause."""
 
@@ -64,12 +67,18 @@ class Supervisor:
     """`run` returns when everything is stopped."""
 
     def __init__(
-        self, settings: ServiceSettings, commands: Sequence[ServiceCommand], *, lifeline: int | None = None
+        self, settings: ServiceSettings, commands: Sequence[ServiceCommand], *, lifeline: int | None, alone_s: float
     ) -> None:
+        """
+        Args:
+            lifeline: a file descriptor whose end is a request to stop; None: there is none.
+            alone_s: how long the server may keep the other services waiting at the start.
+        """
         self._settings = settings
         self._files = ServiceFiles(settings.home)
         self._services = {command.name: Service(command=command) for command in commands}
         self._lifeline = lifeline
+        self._alone_s = alone_s
         self._started_at = time.time()
         self._n_stops = 0
         self._has_left_jobs = False
@@ -80,15 +89,27 @@ class Supervisor:
         signal.signal(signal.SIGQUIT, self._on_stop_at_once)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        for service in self._services.values():
-            self._start(service)
-        self._tell(Phase.RUNNING)
+        self._start_all()
         while not self._n_stops:
             self._wait(self._until_restart_s())
             if self._mend():
                 self._tell(Phase.RUNNING)
         self._stop_all()
         self._tell(Phase.STOPPED)
+
+    def _start_all(self) -> None:
+        """The server alone at first, so that it answers sooner; the others when it does, or does not."""
+        self._start(self._services[SERVER])
+        self._tell(Phase.RUNNING)
+        deadline = time.monotonic() + self._alone_s
+        while not self._n_stops and time.monotonic() < deadline and not answers(f"{self._settings.url}/v1/health"):
+            self._wait(ALONE_POLL_S)
+            if self._mend():
+                self._tell(Phase.RUNNING)
+        for service in self._services.values():
+            if service.process is None and service.restart_at is None and not self._n_stops:
+                self._start(service)
+        self._tell(Phase.RUNNING)
 
     def _on_stop(self, *_: object) -> None:
         self._n_stops += 1
@@ -122,7 +143,7 @@ class Supervisor:
         if service.process is None or service.process.poll() is None:
             return False
         if service.command.owns_group:
-            signal_service(service.command, service.process.pid, signal.SIGKILL)
+            kill(service.command, service.process.pid)
         service.last_exit = service.process.returncode
         service.process = None
         return True
@@ -186,12 +207,12 @@ class Supervisor:
             return
         process = service.process
         assert process is not None
-        signal_service(service.command, process.pid, signal.SIGTERM)
+        ask_to_end(process.pid)
         deadline = time.monotonic() + service.command.stop_grace_s
         while self._is_running(service) and time.monotonic() < deadline and self._n_stops < 2:
             self._wait(deadline - time.monotonic())
         if self._is_running(service):
-            signal_service(service.command, process.pid, signal.SIGKILL)
+            kill(service.command, process.pid)
             process.wait()
             self._reaped(service)
 
@@ -224,7 +245,7 @@ def main(arguments: list[str] | None = None) -> int:
     os.truncate(lock, 0)
     os.write(lock, str(os.getpid()).encode())
     settings = ServiceSettings.from_json(files.settings.read_text())
-    Supervisor(settings, service_commands(settings), lifeline=given.lifeline).run()
+    Supervisor(settings, service_commands(settings), lifeline=given.lifeline, alone_s=ALONE_S).run()
     return 0
 
 

@@ -28,14 +28,15 @@ home = Path(sys.argv[1])
 scripts = dict(one.split("=", 1) for one in sys.argv[3:])
 commands = [
     ServiceCommand(
-        name=name, argv=("sh", "-c", script), environment={}, log=ServiceFiles(home).log(name), stop_grace_s=1.0,
+        name=name, argv=("sh", "-c", script, name), environment={}, log=ServiceFiles(home).log(name), stop_grace_s=1.0,
         owns_group=name != "server",
     )
     for name, script in scripts.items()
 ]
-Supervisor(ServiceSettings(home=home, port=9), commands, lifeline=int(sys.argv[2]) or None).run()
+Supervisor(ServiceSettings(home=home, port=9), commands, lifeline=int(sys.argv[2]), alone_s=0.0).run()
 """
-STAYS = "trap 'echo $0 >> stopped; exit 0' TERM; while :; do sleep 0.05; done"
+LOOP = "; : > ready-$0; while :; do sleep 0.05; done"
+STAYS = "trap 'echo $0 >> order; exit 0' TERM" + LOOP
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Supervised:
 
     def pid(self, name: str) -> int | None:
         state = self.state()
-        return None if state is None else state.services[name].pid
+        return None if state is None or name not in state.services else state.services[name].pid
 
     def new_pid(self, name: str, old: int) -> int:
         return eventually(lambda: pid if (pid := self.pid(name)) not in (None, old) else None)
@@ -67,7 +68,8 @@ def supervise(home: Path, **scripts: str) -> Supervised:
     process = subprocess.Popen(argv, pass_fds=(read_end,))
     os.close(read_end)
     supervised = Supervised(home, process, write_end)
-    eventually(supervised.state)
+    lasting = [name for name, script in scripts.items() if script.endswith(LOOP)]
+    eventually(lambda: all((home / f"ready-{name}").exists() and supervised.pid(name) for name in lasting))
     return supervised
 
 
@@ -130,9 +132,7 @@ def test_the_end_of_the_process_it_is_tied_to_stops_it(three: Supervised) -> Non
 
 
 def test_agent_stops_before_server_and_server_before_mlflow(home: Path) -> None:
-    noting = "trap 'echo {} >> order; exit 0' TERM; while :; do sleep 0.05; done"
-    names = ("mlflow", "server", "agent")
-    supervised = supervise(home, **{name: noting.format(name) for name in names})
+    supervised = supervise(home, mlflow=STAYS, server=STAYS, agent=STAYS)
     supervised.process.terminate()
     supervised.process.wait(timeout=10)
     assert (home / "order").read_text().split() == ["agent", "server", "mlflow"]
@@ -170,7 +170,7 @@ def test_a_service_that_dies_at_once_is_started_again_ever_later(home: Path) -> 
 
 
 def test_what_a_killed_supervisor_left_is_found_and_ended(home: Path) -> None:
-    deaf = "trap '' TERM; while :; do sleep 0.05; done"
+    deaf = "trap '' TERM" + LOOP
     supervised = supervise(home, mlflow=deaf, server=deaf, agent=STAYS)
     pids = [supervised.pid("mlflow"), supervised.pid("server")]
     supervised.process.kill()
