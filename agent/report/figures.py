@@ -176,7 +176,7 @@ def _set_range(ax: Axes, parameter: FloatParameter | IntParameter) -> None:
     room = (high / low) ** 0.04
     ax.set_xscale("log")
     ax.set_xlim(low / room, high * room)
-    ax.xaxis.set_major_locator(LogLocator(numticks=5))
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0,) if high / low > 100 else (1.0, 2.0, 5.0), numticks=5))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _at: wording.number(value)))
     ax.xaxis.set_minor_formatter(NullFormatter())
 

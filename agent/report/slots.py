@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from . import wording
 from .canvas import STAND_IN, draw
 from .timeline import Holder, Segment
 
@@ -19,6 +20,7 @@ ROLE_OF = {
     Holder.HELD_OUT: "held-out",
     Holder.OTHER: "other",
 }
+ROUND_STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 86_400)
 MAX_ROWS = 48
 MAX_LABELLED = 400
 
@@ -46,10 +48,18 @@ def slot_timeline(held: Sequence[Segment]) -> Markup:
         ax.set_ylim(len(rows) - 0.45, -0.65)
         ax.set_xlim(-0.005 * span, 1.005 * span)
         ax.grid(axis="y", visible=False)
-        ax.xaxis.set_major_formatter(lambda x, _at: f"{int(x) // 60}:{int(x) % 60:02d}")
-        ax.set_xlabel("minutes:seconds since the first start")
+        ax.set_xticks(list(range(0, int(span) + 1, _tick_s(span))))
+        ax.xaxis.set_major_formatter(lambda x, _at: wording.clock(x))
+        ax.set_xlabel("time since the first start")
 
     return draw("slots", paint, width=8.6, height=0.95 + min(0.55, 14 / len(rows)) * len(rows))
+
+
+def _tick_s(span_s: float) -> int:
+    """A round step between ticks that makes at most ten of them."""
+    return next(
+        (step for step in ROUND_STEPS_S if span_s / step <= 10), ROUND_STEPS_S[-1] * (int(span_s) // 864_000 + 1)
+    )
 
 
 def _paint_bar(ax: Axes, segment: Segment, row: int, origin: float) -> None:

@@ -63,6 +63,13 @@ def duration(seconds: float | None) -> str:
     return f"{hours} h {minutes:02d} min"
 
 
+def clock(seconds: float) -> str:
+    """`1:07`, `1:02:03`."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
 def percent(share: float | None) -> str:
     return NONE if share is None else f"{100 * share:.0f} %"
 

@@ -19,6 +19,7 @@ from agent.store.views import SessionState, SessionView
 from agent.task import Task
 from nightlab.failure import ExitCode, work_failed
 from nightlab.live import LiveSnapshot, LiveView, SnapshotSource, screenshot
+from nightlab.output import console as standard_output
 from nightlab.patience import patiently
 from nightlab.services import Services, start_services
 from runtime_client.errors import RuntimeClientError
@@ -57,7 +58,7 @@ def run_demo(
     Raises:
         Failure: it can not start here.
     """
-    console = console or Console(highlight=False)
+    console = console or standard_output()
     say = _sayer(console)
     task = digits_task(is_short=short)
     folder = prepare_home(home, say=say)
@@ -212,7 +213,8 @@ class Stage:
     def _consider_shot(self, snapshot: LiveSnapshot) -> None:
         """Remember the snapshot that shows most at once."""
         score = sum(slot.step is not None for slot in snapshot.slots)
-        score += 4 * any(slot.priority_class == "critical" for slot in snapshot.slots)
+        urgent = [slot for slot in snapshot.slots if slot.priority_class == "critical"]
+        score += 4 * bool(urgent) + 3 * any(slot.step is not None for slot in urgent)
         score += 2 * any(waiting.is_requeued for waiting in snapshot.queue) + bool(snapshot.preemptions)
         if self.screenshots is not None and (self.best_shot is None or score > self.best_shot[0]):
             self.best_shot = (score, snapshot)

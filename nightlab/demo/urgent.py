@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from agent.store.views import SessionState
 from agent.task import Task
 from nightlab.live import LiveSnapshot
+from nightlab.live.snapshot import SlotLine
 from runtime_client.models import Compute, JobSpec
 
 PATIENCE_S = 20.0
 """How long a good moment is waited for once half of the search is measured."""
+LATE = 0.75
+"""Share of its steps after which an attempt is about to end anyway."""
 URGENT_SEED = 7
 
 
@@ -30,8 +33,14 @@ class Moment:
         slots = snapshot.slots
         if not slots or any(slot.job_id is None for slot in slots):
             return False
-        is_training = all(slot.state == "running" and slot.step for slot in slots)
-        return is_training or snapshot.at - self.half_at > PATIENCE_S
+        return all(is_in_the_middle(slot) for slot in slots) or snapshot.at - self.half_at > PATIENCE_S
+
+
+def is_in_the_middle(slot: SlotLine) -> bool:
+    """It has trained a little, and would go on for a while."""
+    if slot.state != "running" or not slot.step:
+        return False
+    return slot.n_steps is None or slot.step <= LATE * slot.n_steps
 
 
 def urgent_job(task: Task, session_id: str) -> JobSpec:

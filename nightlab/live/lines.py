@@ -36,7 +36,7 @@ class Narrator:
             )
         lines.extend(line for line in _preemption_lines(snapshot) if self._is_new(line))
         lines.extend(line for line in map(words.clean, snapshot.notices) if self._is_new(line))
-        stamp = words.clock(snapshot.since_start_s)
+        stamp = wording.clock(snapshot.since_start_s)
         return [f"[{stamp:>6}] {line}" for line in lines]
 
     def _is_new(self, line: str) -> bool:

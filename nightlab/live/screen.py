@@ -80,7 +80,7 @@ def _header(snapshot: LiveSnapshot, width: int) -> Table:
         (f" · session {snapshot.session_id} · ", QUIET),
         (str(snapshot.phase), PHASE_STYLE.get(snapshot.phase, "bold cyan")),
     )
-    grid.add_row(left, Text(words.clock(snapshot.since_start_s) + " ", style="bold"))
+    grid.add_row(left, Text(wording.clock(snapshot.since_start_s) + " ", style="bold"))
     grid.width = width
     return grid
 
@@ -127,7 +127,7 @@ def _slot_cells(slot: SlotLine, bar_width: int) -> list[Text]:
         Text(state, style=state_style),
         _progress(slot, bar_width, style),
         value,
-        Text(words.clock(slot.elapsed_s), style=QUIET),
+        Text(wording.clock(slot.elapsed_s), style=QUIET),
         last,
     ]
 
@@ -142,7 +142,7 @@ def _slot_state(slot: SlotLine) -> tuple[str, str]:
 
 def _progress(slot: SlotLine, width: int, style: str) -> Text:
     if slot.step is None:
-        return Text("importing" if slot.state == "running" else "", style=QUIET)
+        return Text("no metrics yet" if slot.state == "running" else "", style=QUIET)
     if not slot.n_steps:
         return Text(f"step {slot.step}")
     full, empty = words.bar(slot.step / slot.n_steps, width)
@@ -208,8 +208,8 @@ def _spend(spend: Spend, width: int) -> Panel:
 
 
 def _time_row(name: str, spent_s: float, limit_s: float | None) -> tuple[str, str, str, float | None]:
-    limit = "" if limit_s is None else words.clock(limit_s)
-    return name, words.clock(spent_s), limit, None if limit_s is None else spent_s / limit_s
+    limit = "" if limit_s is None else wording.clock(limit_s)
+    return name, wording.clock(spent_s), limit, None if limit_s is None else spent_s / limit_s
 
 
 def _n_queue_lines(snapshot: LiveSnapshot) -> int:
@@ -236,7 +236,7 @@ def _queue_line(waiting: QueueLine) -> Text:
     return Text.assemble(
         (f"{name:<10}", "bold"),
         (waiting.priority_class, URGENT if is_urgent else ""),
-        (f"  {words.clock(waiting.waiting_s)}", QUIET),
+        (f"  {wording.clock(waiting.waiting_s)}", QUIET),
         ("  will resume" if waiting.is_requeued else "", "green"),
     )
 
@@ -261,7 +261,7 @@ def _activity(snapshot: LiveSnapshot, width: int, n_lines: int) -> Panel:
     lines = [
         _fit(
             Text.assemble(
-                (f"{words.clock(max(0.0, a.at - start)):>5} ", QUIET),
+                (f"{wording.clock(max(0.0, a.at - start)):>5} ", QUIET),
                 (f"{words.clean(a.step):<9.9} ", "cyan"),
                 words.clean(a.text),
             ),

@@ -35,10 +35,3 @@ def bar(share: float, width: int) -> tuple[str, str]:
 
 def params(pairs: Sequence[tuple[str, ParamValue]]) -> str:
     return " ".join(f"{clean(name)}={clean(wording.parameter(value))}" for name, value in pairs)
-
-
-def clock(seconds: float) -> str:
-    """`1:07`, `1:02:03`."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
