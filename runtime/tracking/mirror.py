@@ -21,6 +21,7 @@ from runtime.store.writer import StoreFailed
 from . import queries
 from .delivery import Delivery, plan, single
 from .ports import Store
+from .reconcile import Reconciliation, reconcile
 from .rest import MlflowAway, MlflowFailed, MlflowRefused, MlflowRest, MlflowTrouble, open_http
 from .sending import NotYet, Sender
 from .spool import Spool
@@ -35,6 +36,8 @@ FAILURES = 20
 """Tries of a row at which MLflow fails (500) while it is up."""
 ROWS = 400
 """Rows of one run in one go."""
+IDLE_S = 2.0
+"""Between two looks into the outbox when nobody calls `wake`."""
 LOOK_S = 20.0
 """Between two looks at an idle tracking server."""
 
@@ -48,9 +51,13 @@ class Mirror:
         spool: Spool,
         monotonic: Callable[[], float] = time.monotonic,
         linger_s: float = 0.7,
+        first_pause_s: float = 0.5,
         backoff_cap_s: float = 15.0,
     ) -> None:
-        """`linger_s` is the pause between two rounds, so that metrics of a moment travel together."""
+        """`linger_s` is the pause between two rounds, so that metrics of a moment travel together.
+
+        Pauses after trouble double from `first_pause_s` to `backoff_cap_s`.
+        """
         self.url = url
         self.http: httpx.AsyncClient = open_http(url)
         self.rest = MlflowRest(self.http)
@@ -58,11 +65,12 @@ class Mirror:
         self._sender = Sender(store=store, rest=self.rest, spool=spool)
         self._monotonic = monotonic
         self._linger_s = linger_s
+        self._first_pause_s = first_pause_s
         self._cap_s = backoff_cap_s
         self._started_s = monotonic()
         self._contact_s: float | None = None
         self._trouble: str | None = None
-        self._pause_s = 0.5
+        self._pause_s = first_pause_s
         self._blocked: dict[str, tuple[float, float]] = {}
         """Run id: not before, pause. Runs that wait alone because of a row of theirs."""
         self._urgent: dict[str, int] = {}
@@ -143,6 +151,26 @@ class Mirror:
         """Where the artifacts of a run of MLflow's lie. Raises `MlflowTrouble`."""
         return await self._sender.artifact_root(mlflow_run_id)
 
+    async def notices(self) -> tuple[str, ...]:
+        """What an operator should know now: MLflow away, records that it will not take."""
+        found = []
+        if not self.is_up and self.state != "starting":
+            found.append(f"The tracking server {self.url} is {self.state}. Nothing is lost; it is sent later.")
+        n_parked = await self._store.read(queries.count_parked)
+        if n_parked:
+            newest = await self._store.read(lambda connection: queries.parked_rows(connection, limit=1))
+            error = newest[0].error if newest else ""
+            records_ = "record" if n_parked == 1 else "records"
+            found.append(
+                f"MLflow refuses {n_parked} {records_} (the newest: {error}). They are kept, and tried again after "
+                "the next start of the server."
+            )
+        return tuple(found)
+
+    async def reconcile(self, *, limit: int = 100) -> Reconciliation:
+        """Compare ended runs with MLflow's record; see `reconcile`. Raises `MlflowTrouble`."""
+        return await reconcile(self._store, self.rest, limit=limit)
+
     async def _rest_a_while(self) -> None:
         """Until there is something to do: at once for a flush, after the pause in an outage."""
         if self._trouble is not None or self._contact_s is None:
@@ -152,7 +180,7 @@ class Mirror:
             return
         if self._has_more:
             return
-        timeout_s = LOOK_S
+        timeout_s = IDLE_S
         if self._blocked:
             soonest = min(not_before for not_before, _ in self._blocked.values())
             timeout_s = max(0.05, min(timeout_s, soonest - self._monotonic()))
@@ -167,7 +195,7 @@ class Mirror:
         try:
             waiting = await self._store.read(queries.waiting_runs)
             waiting.sort(key=lambda run_id: run_id not in self._urgent)
-            if not waiting or self._trouble is not None or self._contact_s is None:
+            if self._needs_look():
                 await self._look()
             for run_id in waiting:
                 await self._deliver_run(run_id)
@@ -175,6 +203,11 @@ class Mirror:
             self._trouble = str(away)[:200]
         except StoreFailed as failed:  # what was delivered but not noted is delivered again; that changes nothing
             self._trouble = f"the runtime's own store: {failed}"[:200]
+
+    def _needs_look(self) -> bool:
+        if self._trouble is not None or self._contact_s is None:
+            return True
+        return self._monotonic() - self._contact_s > LOOK_S
 
     async def _look(self) -> None:
         if not await self.rest.is_healthy():
@@ -184,7 +217,7 @@ class Mirror:
     def _contact(self) -> None:
         self._contact_s = self._monotonic()
         self._trouble = None
-        self._pause_s = 0.5
+        self._pause_s = self._first_pause_s
 
     async def _deliver_run(self, run_id: str) -> None:
         if self._blocked.get(run_id, (0.0, 0.0))[0] > self._monotonic():
@@ -235,7 +268,7 @@ class Mirror:
         n_tries = await self._store.write(lambda connection: _fail(connection, ids, error, limit))
         if n_tries >= limit:
             return True
-        _, pause_s = self._blocked.get(run_id, (0.0, 0.25))
+        _, pause_s = self._blocked.get(run_id, (0.0, self._first_pause_s / 2))
         pause_s = min(pause_s * 2, self._cap_s)
         self._blocked[run_id] = (self._monotonic() + pause_s, pause_s)
         return False
