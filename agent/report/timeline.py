@@ -141,7 +141,8 @@ def preemptions(jobs: Sequence[JobView], trials: Sequence[TrialView]) -> tuple[P
         step: int | None = None
         for at, attempt in enumerate(job.attempts):
             step = attempt.checkpoint_step if attempt.checkpoint_step is not None else step
-            if attempt.stop_cause != "preempt" or attempt.stop_ordered_at is None:
+            asked_at = attempt.ended_at if attempt.stop_ordered_at is None else attempt.stop_ordered_at
+            if attempt.stop_cause != "preempt" or asked_at is None:
                 continue
             later = job.attempts[at + 1] if at + 1 < len(job.attempts) else None
             found.append(
@@ -150,7 +151,7 @@ def preemptions(jobs: Sequence[JobView], trials: Sequence[TrialView]) -> tuple[P
                     attempt=attempt.attempt,
                     trial_number=numbers.get(job.job_id),
                     beneficiary=attempt.beneficiary,
-                    ordered_at=attempt.stop_ordered_at,
+                    ordered_at=asked_at,
                     left_at=attempt.ended_at,
                     checkpoint_step=step,
                     resumed_attempt=None if later is None else later.attempt,
