@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import uvicorn
@@ -45,3 +46,51 @@ def wait_for(condition: Callable[[], T], message: str, timeout_s: float = 15.0) 
             return value
         assert time.monotonic() < deadline, message
         time.sleep(0.02)
+
+
+class Forwarder:
+    """A TCP address that leads to another one while it is open: the same server, away or there as a test wants."""
+
+    def __init__(self, target_url: str) -> None:
+        self._target = ("127.0.0.1", int(target_url.rpartition(":")[2]))
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self._port: int = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self._port}"
+        self._listener: socket.socket | None = None
+        self._open: list[socket.socket] = []
+
+    def open(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", self._port))
+        threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
+
+    def close(self) -> None:
+        """Refuse new connections and cut those that are open."""
+        sockets, self._open = self._open, []
+        if self._listener is not None:
+            sockets.append(self._listener)
+        for each in sockets:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    def _accept(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                near, _ = listener.accept()
+                far = socket.create_connection(self._target)
+            except OSError:
+                return
+            self._open += [near, far]
+            for source, sink in ((near, far), (far, near)):
+                source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                threading.Thread(target=_pump, args=(source, sink), daemon=True).start()
+
+
+def _pump(source: socket.socket, sink: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(1 << 16):
+            sink.sendall(data)
+    for each in (source, sink):
+        with suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
