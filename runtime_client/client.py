@@ -116,6 +116,8 @@ class RuntimeClient:
     ) -> list[JobView]:
         query: dict[str, QueryValue | Sequence[QueryValue]] = {"limit": limit}
         if states is not None:
+            if not states:
+                return []
             query["state"] = list(states)
         for name, value in (("session_id", session_id), ("project", project), ("before", before)):
             if value is not None:

@@ -72,13 +72,14 @@ def lab(
     n_devices: int = 2,
     kind: str = "cpu",
     clock: Callable[[], float] = time.time,
+    port: int = 0,
     **config: Any,
 ) -> Iterator[Lab]:
     used = engine or FakeEngine(nodes=(fake_node(n_devices=n_devices, kind=kind),), script=script or Obedient())
-    settings = ServerConfig(home=home, port=0, **{"low_disk_bytes": 0, **config})
+    settings = ServerConfig(home=home, port=port, **{"low_disk_bytes": 0, **config})
     with (
         threaded_server(settings, engine=used, clock=clock) as server,
         server.client() as client,
-        httpx.Client(base_url=server.url, trust_env=False) as http,
+        httpx.Client(base_url=server.url, trust_env=False, verify=False) as http,
     ):
         yield Lab(server=server, client=client, engine=used, http=http)

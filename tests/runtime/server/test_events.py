@@ -14,6 +14,7 @@ from lab import Lab, lab, spec, until
 from runtime.server import hub as hub_module
 from runtime.server.hub import EventHub
 from runtime.server.sse import Journal, JournalSpan, event_stream
+from runtime_client.client import RuntimeClient
 from runtime_client.models import EventView
 
 
@@ -169,23 +170,24 @@ def test_a_stream_goes_on_from_last_event_id(shared: Lab) -> None:
     headers = {**shared.auth, "Last-Event-ID": "1"}
     text = shared.http.get("/v1/events?since=0&wait_s=0", headers=headers).text
     ids = [int(line[4:]) for line in text.splitlines() if line.startswith("id: ")]
-    assert ids == list(range(2, shared.client.info().last_seq + 1))
+    assert ids == list(range(2, 2 + len(ids)))
+    assert len(ids) >= 4
 
 
 def test_a_client_goes_on_after_the_server_came_back(tmp_path: Path) -> None:
     """The connection breaks with the server; the next one replays what was missed, once."""
     with lab(tmp_path) as first:
-        port = first.server.config.port
+        engine, port = first.engine, first.server.config.port
         first.client.submit(spec())
         first.in_state("j1", "running")
-        stream = first.client.events(since=0)
-        seen = [next(stream).seq for _ in range(2)]
-        engine = first.engine
-    with lab(tmp_path, engine=engine) as second:
-        # the same client must reach it: the port of the first
-        del second
-    assert seen == [1, 2]
-    assert port
+        stream = RuntimeClient(first.server.url, first.server.token).events(since=0)
+        seen = [next(stream) for _ in range(4)]
+    with lab(tmp_path, engine=engine, port=port) as second:
+        second.client.submit(spec())
+        while seen[-1].type != "start_ordered" or seen[-1].job_id != "j2":
+            seen.append(next(stream))
+        seqs = [event.seq for event in seen]
+        assert seqs == list(range(1, len(seqs) + 1))
 
 
 def test_many_submitters_and_a_reader_see_every_number_once(tmp_path: Path) -> None:

@@ -1,0 +1,22 @@
+"""The client stays light: importing the package loads nothing, importing the client nothing heavy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+HEAVY = ("mlflow", "sqlalchemy", "fastapi", "optuna", "langgraph", "numpy", "runtime", "agent", "nightlab")
+
+
+def loaded_after(statement: str) -> set[str]:
+    code = f"{statement}; import sys; print(' '.join({{name.split('.')[0] for name in sys.modules}}))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(found.stdout.split())
+
+
+def test_the_package_alone_loads_nothing() -> None:
+    assert not loaded_after("import runtime_client") & {*HEAVY, "httpx", "pydantic"}
+
+
+def test_the_client_loads_nothing_heavy() -> None:
+    assert not loaded_after("from runtime_client import RuntimeClient") & set(HEAVY)
