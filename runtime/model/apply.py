@@ -43,7 +43,7 @@ TRANSITIONS: Mapping[tuple[JobState | None, type[JobEvent]], tuple[JobState, ...
     {
         (None, JobSubmitted): (_Q,),
         (_Q, StartOrdered): (_S,),
-        (_Q, JobEnded): _OVER,
+        (_Q, JobEnded): (JobState.FAILED, JobState.CANCELLED),
         (_S, AttemptStarted): (_R,),
         (_S, CheckpointSeen): (_S,),
         (_S, StopOrdered): (_X,),
