@@ -73,9 +73,11 @@ class Round:
     wake_s: float | None = None
 
     def usable(self, shape: Shape) -> Masks:
+        """The devices it may use at all; none when the gang could not even run on an empty cluster."""
         found = self.usable_by_shape.get(shape)
         if found is None:
-            found = self.usable_by_shape[shape] = usable(shape, self.state.index.kinds)
+            found = usable(shape, self.state.index.kinds)
+            self.usable_by_shape[shape] = found = found if fits(shape, found) else {}
         return found
 
     def wake_at(self, at_s: float | None) -> None:
@@ -121,7 +123,7 @@ def _serve(paper: Round, front: Front) -> bool:
     """Start the job, or promise it devices, or note that it is blocked. False: so is its whole lane."""
     shape = front.lane.shape
     wanted = paper.usable(shape)
-    if not fits(shape, wanted):
+    if not wanted:
         return False
     job = paper.state.jobs[front.queued.job_id]
     allowed = _allowed(paper, front.lane, wanted)
@@ -178,7 +180,8 @@ def _preempt(paper: Round, job: Job, search: Search, at_hand: Masks, allowed: Ma
 
 
 def _block(paper: Round, job: Job, lane: Lane, wanted: Masks) -> None:
-    has_room = fits(lane.shape, {n: paper.free.get(n, 0) & mask for n, mask in wanted.items()})
+    is_barred = _allowed(paper, lane, wanted) is not wanted
+    has_room = is_barred and fits(lane.shape, _within(paper.free, wanted))
     behind = next((head.job_id for head in _heads_of(paper, job)), None) if has_room else None
     paper.blocked.append(
         Blocked(
