@@ -19,7 +19,7 @@ from runtime.store import records
 from runtime.store.writer import StoreFailed
 
 from . import queries
-from .delivery import Delivery, plan, single
+from .delivery import Delivery, plan
 from .ports import Store
 from .reconcile import Reconciliation, reconcile
 from .rest import MlflowAway, MlflowFailed, MlflowRefused, MlflowRest, MlflowTrouble, open_http
@@ -238,11 +238,6 @@ class Mirror:
         trouble = await self._try(run_id, delivery)
         if trouble is None:
             return True
-        if isinstance(trouble, MlflowRefused) and len(delivery.rows) > 1:
-            for row in delivery.rows:
-                if not await self._deliver(run_id, single(row)):
-                    return False
-            return True
         return await self._count(run_id, delivery, trouble)
 
     async def _try(self, run_id: str, delivery: Delivery) -> MlflowTrouble | None:
@@ -258,7 +253,10 @@ class Mirror:
         return None
 
     async def _count(self, run_id: str, delivery: Delivery, trouble: MlflowTrouble) -> bool:
-        """Count a failed try of one row: park it after enough of them, else let its run wait."""
+        """Count a failed try: park the rows after enough of them, else let their run wait.
+
+        Rows that failed together are tried alone from then on (`plan`), so only the bad one is parked.
+        """
         self._contact()
         if isinstance(trouble, NotYet):
             self._blocked[run_id] = (self._monotonic() + 0.2, 0.2)

@@ -192,6 +192,12 @@ def pending_artifacts(connection: sa.Connection, run_id: str) -> list[OutboxRow]
     return [OutboxRow(**row._mapping) for row in connection.execute(query.order_by(outbox.c.id))]
 
 
+def spooled_files(connection: sa.Connection) -> frozenset[str]:
+    """The names of all files that wait in the spool."""
+    query = sa.select(outbox.c.payload).where(outbox.c.kind == "artifact")
+    return frozenset(str(payload["file"]) for payload in connection.scalars(query))
+
+
 def _in(connection: sa.Connection, column: sa.Column[Any], ids: Iterable[str]) -> list[RunRow]:
     found: list[RunRow] = []
     for chunk in _chunks(list(dict.fromkeys(ids))):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
@@ -69,10 +69,14 @@ class Spool:
     def remove(self, name: str) -> None:
         self.path(name).unlink(missing_ok=True)
 
-    def sweep(self) -> None:
-        """Remove what an interrupted upload left; call it once, before uploads begin."""
-        for part in self._folder.glob("*.part"):
-            part.unlink(missing_ok=True)
+    def sweep(self, keep: Collection[str] | None = None) -> None:
+        """Remove what interrupted uploads left; call it once, before uploads begin.
+
+        `keep` names the files that the outbox knows (`queries.spooled_files`); None: only unfinished ones go.
+        """
+        for file in self._folder.glob("*"):
+            if file.suffix == ".part" or (keep is not None and file.name not in keep):
+                file.unlink(missing_ok=True)
 
 
 def is_safe_path(path: str) -> bool:

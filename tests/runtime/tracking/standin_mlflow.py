@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -51,6 +51,8 @@ class StandIn:
         self.fault: Callable[[str, dict[str, Any]], Response | None] = lambda path, body: None
         self.lose_answers: Callable[[str], bool] = lambda path: False
         """Paths whose call is carried out, and answered with 504."""
+        self.hold_answers: Callable[[str], bool] = lambda path: False
+        """Paths whose call is carried out, and not answered as long as this is true."""
         self._served: Served | None = None
         self._port = 0
 
@@ -73,6 +75,7 @@ class StandIn:
             kept.clear()
         self.fault = lambda path, body: None
         self.lose_answers = lambda path: False
+        self.hold_answers = lambda path: False
         if self._served is None:
             self.start()
 
@@ -115,6 +118,8 @@ class StandIn:
             result = self._carry_out(path, body)
         except Refused as refused:
             return JSONResponse({"error_code": refused.code, "message": refused.message}, refused.status)
+        while self.hold_answers(path) and not await request.is_disconnected():
+            await asyncio.sleep(0.01)
         if self.lose_answers(path):
             return PlainTextResponse("gateway timeout", 504)
         return JSONResponse(result)
@@ -232,13 +237,3 @@ class StandIn:
     async def _list(self, path: str) -> Response:
         heads = {name[len(path) + 1 :].partition("/") for name in self.files if name.startswith(path + "/")}
         return JSONResponse({"files": [{"path": head, "is_dir": bool(slash)} for head, slash, _ in heads]})
-
-
-def slow(seconds: float) -> Callable[[str, dict[str, Any]], Response | None]:
-    """A fault that only takes time."""
-
-    def fault(path: str, body: dict[str, Any]) -> Response | None:
-        time.sleep(seconds)
-        return None
-
-    return fault

@@ -143,12 +143,12 @@ def test_a_lost_answer_changes_nothing_twice(make_world: MakeWorld, standin: Sta
 
 
 def test_a_run_created_before_a_crash_is_found_again(make_world: MakeWorld, standin: StandIn) -> None:
-    standin.lose_answers = lambda path: path == "runs/create"
+    standin.hold_answers = lambda path: path == "runs/create"
     world = make_world(standin.url)
     world.job().log("loss", 1.0)
     wait_for(lambda: standin.runs, "never created")
-    world.close()  # it does not know that it created the run
-    standin.lose_answers = lambda path: False
+    world.close()  # in the middle of the call: it never learns that the run was created
+    standin.hold_answers = lambda path: False
     again = make_world(standin.url)
     again.wait_mirrored()
     assert len(standin.runs) == 1
