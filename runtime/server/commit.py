@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy as sa
 
+from runtime.model.codec import encode_state
+from runtime.model.state import State
 from runtime.store import history, journal
-from runtime.store.history import JobRow
 from runtime.tracking import runs
+from runtime.tracking.job_runs import NewJobRun, record_new_jobs
 from runtime_client.models import JobSpec
 
 from .draft import Draft
@@ -18,8 +19,8 @@ from .draft import Draft
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotOrder:
-    seq: int
-    payload: dict[str, Any]
+    state: State
+    """As it is after the draft; nobody changes it while the unit runs."""
     prune_before_s: float
     """Events older than this may go."""
 
@@ -47,16 +48,17 @@ def unit_of(
         history.upsert_attempts(connection, list(rows.new_attempts.values()))
         for (job_id, attempt), changes in rows.attempts.items():
             history.update_attempt(connection, job_id, attempt, **changes)
-        for row in rows.new_jobs.values():
-            _new_run(connection, row, specs[row.job_id], at_s, user)
+        record_new_jobs(
+            connection,
+            [NewJobRun(run_id=row.run_id, job_id=row.job_id, spec=specs[row.job_id]) for row in rows.new_jobs.values()],
+            now_s=at_s,
+            user=user,
+        )
         for job_id, status in rows.run_status.items():
             runs.record_status(connection, run_ids[job_id], status, rows.ended_at.get(job_id, at_s))
         if snapshot is not None:
-            journal.write_snapshot(connection, seq=snapshot.seq, at_s=at_s, payload=snapshot.payload)
+            state = snapshot.state
+            journal.write_snapshot(connection, seq=state.last_seq, at_s=at_s, payload=encode_state(state))
             journal.prune_events(connection, before_s=snapshot.prune_before_s)
 
     return unit
-
-
-def _new_run(connection: sa.Connection, row: JobRow, spec: JobSpec, at_s: float, user: str | None) -> None:
-    runs.record_new_job(connection, run_id=row.run_id, job_id=row.job_id, spec=spec, now_s=at_s, user=user)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from runtime.engines.contract import AttemptKey, MetricsRead, NodeReport
-from runtime.model.codec import encode_state
 from runtime.model.state import State
 from runtime.scheduling.decision import Action, Preempt, Start
 from runtime.scheduling.intent import event_of
@@ -183,7 +182,7 @@ class Loop:
         await self.store.write(unit_of(draft, specs=specs, run_ids=run_ids, user=self.orders.user, snapshot=snapshot))
         self.committed_seq = self.state.last_seq
         if snapshot is not None:
-            self.snapshot_seq = snapshot.seq
+            self.snapshot_seq = self.committed_seq
         self.orders.send(self.state, launches, draft.stops)
         self.orders.note_ended(draft.ended)
         self.catalog.forget(draft.rows.ended_at)
@@ -228,13 +227,10 @@ class Loop:
         return [action for action in actions if not isinstance(action, Start | Preempt)]
 
     def _snapshot(self, at_s: float) -> SnapshotOrder | None:
-        if self.state.last_seq - self.snapshot_seq < self.config.snapshot_every:
+        """Due after so many events, and never more often than it is large: its cost stays a part of theirs."""
+        if self.state.last_seq - self.snapshot_seq < max(self.config.snapshot_every, len(self.state.jobs)):
             return None
-        return SnapshotOrder(
-            seq=self.state.last_seq,
-            payload=encode_state(self.state),
-            prune_before_s=at_s - self.config.journal_keep_s,
-        )
+        return SnapshotOrder(state=self.state, prune_before_s=at_s - self.config.journal_keep_s)
 
     def _patience_s(self) -> float | None:
         """How long the loop may sleep; None: until something arrives."""

@@ -72,8 +72,8 @@ def take(
     _check_fence(draft, spec)
     _check_paths(spec)
     _check_parent(spec, known)
-    kinds = {device.kind for node in draft.state.nodes.values() for device in node.devices}
-    job = job_from_spec(spec, number=number, now_s=draft.at_s, policy=policy, kinds=sorted(kinds))
+    kinds = (kind for masks in draft.state.index.kinds.values() for kind in masks if kind is not None)
+    job = job_from_spec(spec, number=number, now_s=draft.at_s, policy=policy, kinds=kinds)
     why_not = feasible(draft.state, job.shape)
     if why_not is not None:
         raise refused(
