@@ -9,19 +9,21 @@ from agent.task import Task
 N_ALIKE = 4
 """So many first trials that fail alike, the default among them, end the session."""
 
+_NEW = "then start a new session"
 _ADVICE = {
-    "criteria_not_met": "correct objective.metric in the task file, or log that metric in the script",
-    "non_finite_metric": "make the default configuration train without NaN, or narrow the space",
-    "bad_python": "set environment.python to an interpreter that exists",
-    "bad_command": "correct job.command or job.code_source in the task file",
+    "criteria_not_met": f"correct objective.metric in the task file, or log that metric in the script; {_NEW}",
+    "non_finite_metric": f"make the default configuration train without NaN, or narrow the space; {_NEW}",
+    "bad_python": f"set environment.python to an interpreter that exists; {_NEW}",
+    "bad_command": f"correct job.command or job.code_source in the task file; {_NEW}",
+    "run_timeout": f"raise job.timeout_minutes, or make one trial shorter; {_NEW}",
+    "out_of_memory_device": f"make the default configuration smaller; {_NEW}",
+    "out_of_memory_host": f"make the default configuration smaller; {_NEW}",
+    "refused": f"correct what the runtime names in the task file; {_NEW}",
     "import_error": "install what is missing into the Python of environment.python",
-    "missing_file": "correct the path, or put the file where the script looks for it",
-    "run_timeout": "raise job.timeout_minutes, or make one trial shorter",
-    "queue_timeout": "free devices or ask for fewer in job.compute",
-    "out_of_memory_device": "make the default configuration smaller",
-    "out_of_memory_host": "make the default configuration smaller",
-    "refused": "correct what the runtime names in the task file",
+    "missing_file": "put the file where the script looks for it",
 }
+_OTHERWISE = "run the command by hand with the default parameters, and mend what its output says"
+"""By exit reason. What needs another task file needs a new session; the rest is mended and resumed."""
 
 
 def hopeless(task: Task, history: History) -> str | None:
@@ -34,8 +36,10 @@ def hopeless(task: Task, history: History) -> str | None:
     if not all(trial.is_ended for trial in first) or len({trial.exit_reason for trial in first}) != 1:
         return None
     reason = first[0].exit_reason
-    advice = _ADVICE.get(reason or "", "run the command by hand with the default parameters and look at its output")
+    advice = _ADVICE.get(reason or "", _OTHERWISE)
+    if not advice.endswith(_NEW):
+        advice += f"; then go on with: nightlab research resume {first[0].session_id}"
     return (
         f"the first {len(first)} trials all ended without a value, the default configuration among them "
-        f"({first[0].trial_id}: {first[0].note}). What to do: {advice}; then start a new session"
+        f"({first[0].trial_id}: {first[0].note}). What to do: {advice}"
     )

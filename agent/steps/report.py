@@ -8,9 +8,10 @@ from agent.deps import Deps
 from agent.planner.verdict import conclude
 from agent.state import AgentState, Outcome
 from agent.steps.publishing import close_runs, publish_plans
+from agent.steps.spending import job_device_seconds
 from agent.store.fenced import Line
-from agent.store.views import FinalResult, SessionState
-from agent.tools.jobs import cancel_jobs
+from agent.store.views import FinalResult, SessionState, TrialState
+from agent.tools.jobs import cancel_jobs, live_jobs
 from runtime_client.errors import RuntimeClientError
 
 
@@ -27,8 +28,7 @@ def report(state: AgentState, deps: Deps) -> AgentState:
 
 def _end(deps: Deps, end_state: SessionState, message: str, result: FinalResult | None) -> AgentState:
     publish_plans(deps)
-    live = [trial.job_id for trial in deps.book.history().in_flight if trial.job_id is not None]
-    cancel_jobs(deps.runtime, live, reason=f"session {deps.book.session_id} has ended")
+    _end_what_is_left(deps)
     is_finished = end_state is SessionState.FINISHED
     close_runs(deps, result, status="FINISHED" if is_finished else "FAILED", message=message)
     if result is not None:
@@ -37,6 +37,30 @@ def _end(deps: Deps, end_state: SessionState, message: str, result: FinalResult 
     path = _written(deps, end_state, message, lines)
     deps.record.conclude(end_state, message, report_path=path, lines=lines)
     return {"outcome": Outcome.DONE if is_finished else Outcome.FAILED, "message": message}
+
+
+def _end_what_is_left(deps: Deps) -> None:
+    """Nothing of an ended session runs on or stays open. At a regular end there is nothing left."""
+    history = deps.book.history()
+    deps.book.withdraw(history.ready)
+    if not history.in_flight:
+        return
+    live = live_jobs(deps.runtime, deps.book.session_id)
+    cancel_jobs(deps.runtime, sorted(live), reason=f"session {deps.book.session_id} has ended")
+    now = deps.clock()
+    cancelled = [
+        replace(
+            trial,
+            state=TrialState.INVALID,
+            is_submitting=False,
+            note="cancelled: the session ended",
+            exit_reason="cancelled",
+            ended_at=now,
+            device_seconds=job_device_seconds(live[trial.job_id], now) if trial.job_id in live else 0.0,
+        )
+        for trial in history.in_flight
+    ]
+    deps.book.record(cancelled)
 
 
 def _written(deps: Deps, end_state: SessionState, message: str, lines: list[Line]) -> str | None:

@@ -172,6 +172,7 @@ def test_a_metric_that_never_appears_ends_the_session_with_advice(tmp_path: Path
     assert "metrics that did appear: acc" in session.message
     assert "objective.metric" in session.message
     assert world.runtime.jobs(states=["queued", "running"]) == []
+    assert all(trial.is_ended for trial in world.store.trials("s1"))
     assert session.run_id is not None
     assert world.runtime.run(session.run_id).status == "FAILED"
 
