@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from runtime.store.records import OutboxRow
 
 from .requests import MAX_ENTITIES, MAX_METRICS, MAX_PARAMS_OR_TAGS
+
+MAX_BYTES = 700_000
+"""Of a request that the mirror puts together; MLflow refuses batches above one million."""
+_METRIC_BYTES = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,4 +101,10 @@ def _fits(log: Log) -> bool:
         and len(log.params) <= MAX_PARAMS_OR_TAGS
         and len(log.tags) <= MAX_PARAMS_OR_TAGS
         and len(log.metrics) + len(log.params) + len(log.tags) <= MAX_ENTITIES
+        and size_of(log.params) + size_of(log.tags) + _METRIC_BYTES * len(log.metrics) <= MAX_BYTES
     )
+
+
+def size_of(pairs: Mapping[str, str]) -> int:
+    """About how many bytes params or tags take in a request."""
+    return sum(len(key) + len(value) + 30 for key, value in pairs.items())

@@ -15,6 +15,7 @@ from runtime.store import records
 from runtime.store.records import MetricRow, OutboxRow, ParamConflict, RunRow
 
 from . import queries
+from .delivery import MAX_BYTES, size_of
 from .requests import MAX_METRICS, MAX_PARAMS_OR_TAGS, Point
 
 PARENT_TAG = "mlflow.parentRunId"
@@ -139,7 +140,8 @@ def _push_log(
     param_list, tag_list = list(params.items()), list(tags.items())
     while metric_list or param_list or tag_list:
         chunk_params, param_list = param_list[:MAX_PARAMS_OR_TAGS], param_list[MAX_PARAMS_OR_TAGS:]
-        chunk_tags, tag_list = tag_list[:MAX_PARAMS_OR_TAGS], tag_list[MAX_PARAMS_OR_TAGS:]
+        n_tags = 0 if size_of(dict(chunk_params)) > MAX_BYTES / 3 else MAX_PARAMS_OR_TAGS
+        chunk_tags, tag_list = tag_list[:n_tags], tag_list[n_tags:]
         room = MAX_METRICS - len(chunk_params) - len(chunk_tags)
         chunk_metrics, metric_list = metric_list[:room], metric_list[room:]
         payload: dict[str, Any] = {}

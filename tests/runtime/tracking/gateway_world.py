@@ -36,11 +36,11 @@ OWNER = "the-owner"
 
 
 class GatewayWorld:
-    def __init__(self, home: Path, *, mlflow_url: str | None = None) -> None:
+    def __init__(self, home: Path, *, mlflow_url: str | None = None, database_url: str | None = None) -> None:
         self.home = home
         self.current: set[AttemptKey] = set()
         self.notices: list[tuple[str, str, frozenset[str]]] = []
-        self._engine = open_engine(f"sqlite:///{home / 'runtime.db'}")
+        self._engine = open_engine(database_url or f"sqlite:///{home / 'runtime.db'}")
         migrate(self._engine)
         self.store = SqlWriter(self._engine)
         self.mirror: Mirror | None = None

@@ -83,6 +83,22 @@ def test_parents_come_before_children_and_are_named_by_mlflows_id(make_world: Ma
     assert standin.by_name("fold").tags["mlflow.parentRunId"] == standin.by_name("j1").run_id
 
 
+def test_a_child_waits_for_a_parent_that_fails_at_first(make_world: MakeWorld, standin: StandIn) -> None:
+    left = [3]
+
+    def fault(path: str, body: dict[str, Any]) -> Response | None:
+        if path == "runs/create" and body["run_name"] == "session" and left[0]:
+            left[0] -= 1
+            return JSONResponse({}, 500)
+        return None
+
+    standin.fault = fault
+    world = make_world(standin.url)
+    world.job(mlflow_parent_run_id=new_run(world, "session"))
+    world.wait_mirrored()
+    assert standin.by_name("j1").tags["mlflow.parentRunId"] == standin.by_name("session").run_id
+
+
 def new_run(world: GatewayWorld, name: str) -> str:
     new = NewRun(experiment_name="exp", run_name=name, idempotency_token=name)
     fresh = f"{abs(hash(name)):032x}"[:32]
