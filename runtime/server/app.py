@@ -12,6 +12,7 @@ from fastapi import APIRouter, FastAPI
 from runtime.engines.contract import Engine
 from runtime.engines.local import LocalEngine
 from runtime.tracking.gateway import gateway_router
+from runtime_client.models import API_VERSION
 
 from .api import events, jobs, overview, runs
 from .assembly import Parts, open_services
@@ -52,7 +53,14 @@ def create_app(
             app.include_router(_gateway(services, keys))
             yield
 
-    app = FastAPI(title="nightlab runtime", version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="nightlab runtime",
+        version=str(API_VERSION),
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
     app.state.on_broken = _nobody_listens
     app.state.keys = keys
     install(app)

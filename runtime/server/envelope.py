@@ -13,9 +13,10 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from runtime.store.writer import StoreFailed, StoreFull, StoreRefused
 from runtime_client.models import API_VERSION, ErrorBody, ErrorKind
 
-from .refusal import Refused, validation_error
+from .refusal import Refused, refused, validation_error
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Refused, _on_refused)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(StoreFailed, _on_store)
     app.add_exception_handler(Exception, _on_bug)
 
 
@@ -90,6 +92,13 @@ async def _on_http(request: Request, error: Exception) -> Response:
     response = failure(body, status=error.status_code)
     response.headers.update(error.headers or {})
     return response
+
+
+async def _on_store(_request: Request, error: Exception) -> Response:
+    if isinstance(error, StoreRefused):
+        return refusal_response(refused(ErrorKind.INVALID, "invalid_value", str(error)))
+    code = "store_full" if isinstance(error, StoreFull) else "store_failed"
+    return refusal_response(refused(ErrorKind.UNAVAILABLE, code, f"nothing was changed: {error}"))
 
 
 async def _on_bug(request: Request, error: Exception) -> Response:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from runtime.engines.contract import AttemptKey, MetricsRead, NodeReport
 from runtime.model.state import State
@@ -21,6 +21,7 @@ from runtime.store.writer import StoreFailed, StoreFull, StoreRefused
 from runtime.tracking.ports import Store
 from runtime_client.models import ErrorKind, JobSpec
 
+from .answers import Answers, bug, refuse, stopping
 from .catalog import JobCatalog
 from .commit import SnapshotOrder, unit_of
 from .config import ServerConfig
@@ -31,7 +32,6 @@ from .inbox import Accepted, CancelJob, Inbox, Item, Request, SubmitJobs, is_req
 from .lookup import Found, look_up
 from .metrics_intake import MetricsIntake
 from .orders import Orders
-from .projection import RowChanges
 from .reactor import CriteriaFacts, Rules, events_from_cancel, events_from_report
 from .recovery import recover
 from .refusal import Refused, no_such_job, refused
@@ -111,7 +111,7 @@ class Loop:
 
     def _put(self, request: Request) -> None:
         if self.is_closing:
-            _refuse(request, _stopping())
+            refuse(request, stopping())
         else:
             self.inbox.put(request)
 
@@ -133,7 +133,7 @@ class Loop:
             await self.inbox.wait(self._patience_s())
             await self.turn()
         for item in self.inbox.drain():
-            _refuse(item, _stopping())
+            refuse(item, stopping())
 
     async def turn(self) -> None:
         """One round, with the firewall around it.
@@ -160,7 +160,7 @@ class Loop:
         found = await look_up(self.store, self.catalog, items)
         await self.disk.refresh()
         draft = Draft(state=self.state, at_s=max(self.clock(), self.state.clock_s))
-        answers = _Answers()
+        answers = Answers()
         fresh: dict[TokenKey, str] = {}
         for item in items:
             self._handle(draft, item, found, fresh, answers)
@@ -189,7 +189,7 @@ class Loop:
         self.hub.publish(event_view(stored) for stored in draft.events)
         self.after_commit()
 
-    def _handle(self, draft: Draft, item: Item, found: Found, fresh: dict[TokenKey, str], answers: _Answers) -> None:
+    def _handle(self, draft: Draft, item: Item, found: Found, fresh: dict[TokenKey, str], answers: Answers) -> None:
         match item:
             case SubmitJobs():
                 results = [self._take(draft, submission, found, fresh, answers) for submission in item.submissions]
@@ -204,7 +204,7 @@ class Loop:
                 draft.add_all(events, Actor(name=self._node_of(report.key)))
 
     def _take(
-        self, draft: Draft, submission: Submission, found: Found, fresh: dict[TokenKey, str], answers: _Answers
+        self, draft: Draft, submission: Submission, found: Found, fresh: dict[TokenKey, str], answers: Answers
     ) -> Taken | Refused:
         try:
             taken = take(draft, submission, found.known, fresh, number=self.next_number, policy=self.config.policy)
@@ -249,7 +249,7 @@ class Loop:
         code = "store_full" if isinstance(error, StoreFull) else "store_failed"
         for item in items:
             if is_request(item):
-                _refuse(item, refused(ErrorKind.UNAVAILABLE, code, f"nothing was changed: {error}"))
+                refuse(item, refused(ErrorKind.UNAVAILABLE, code, f"nothing was changed: {error}"))
         self.inbox.put_back(item for item in items if not is_request(item))
         await self._rebuild()
 
@@ -259,7 +259,7 @@ class Loop:
         log.error("bug number %d in a row: %s: %s", self.n_faults, type(error).__name__, error)
         if self.n_faults >= MAX_FAULTS:
             for item in items:
-                _refuse(item, _bug(error))
+                refuse(item, bug(error))
             raise LoopBroken(f"{self.n_faults} bugs in a row, the last one: {type(error).__name__}: {error}") from error
         await self._rebuild()
         if len(items) > 1:
@@ -267,7 +267,7 @@ class Loop:
                 await self._alone(item)
         else:
             for item in items:
-                _refuse(item, _bug(error))
+                refuse(item, bug(error))
 
     async def _alone(self, item: Item) -> None:
         self.inbox.put_back([item])
@@ -297,58 +297,9 @@ class Loop:
             return
 
 
-@dataclass(slots=True)
-class _Answers:
-    """Answers of a round, given after its commit."""
-
-    jobs: list[tuple[SubmitJobs, list[Taken | Refused]]] = field(default_factory=list)
-    cancels: list[tuple[CancelJob, Refused | None]] = field(default_factory=list)
-    specs: dict[str, JobSpec] = field(default_factory=dict)
-
-    def give(self, rows: RowChanges) -> None:
-        for request, results in self.jobs:
-            if not request.answer.done():
-                pairs = zip(request.submissions, results, strict=True)
-                request.answer.set_result([_accepted(submission, result, rows) for submission, result in pairs])
-        for cancel, refusal in self.cancels:
-            if cancel.answer.done():
-                continue
-            if refusal is None:
-                cancel.answer.set_result(None)
-            else:
-                cancel.answer.set_exception(refusal)
-
-
-def _accepted(submission: Submission, result: Taken | Refused, rows: RowChanges) -> Accepted | Refused:
-    if isinstance(result, Refused):
-        return result
-    attempts = tuple(row for (job_id, _), row in rows.new_attempts.items() if job_id == result.job_id)
-    return Accepted(
-        job_id=result.job_id,
-        is_existing=result.is_existing,
-        row=rows.new_jobs.get(result.job_id),
-        attempts=attempts,
-        spec=submission.spec,
-    )
-
-
 def _cancel(draft: Draft, item: CancelJob) -> Refused | None:
     job = draft.state.jobs.get(item.job_id)
     if job is None:
         return no_such_job(item.job_id)
     draft.add_all(events_from_cancel(job, item.reason), item.actor)
     return None
-
-
-def _refuse(item: Item, refusal: Refused) -> None:
-    if isinstance(item, Request) and not item.answer.done():
-        item.answer.set_exception(refusal)
-
-
-def _stopping() -> Refused:
-    return refused(ErrorKind.UNAVAILABLE, "stopping", "the server is stopping; try again")
-
-
-def _bug(error: Exception) -> Refused:
-    message = f"a bug of ours ({type(error).__name__}: {error}); nothing was changed; the server's log has the details"
-    return refused(ErrorKind.FAULT, "bug", message)

@@ -71,6 +71,7 @@ def take(
             return Taken(job_id=earlier_id, is_existing=True)
     _check_fence(draft, spec)
     _check_paths(spec)
+    _check_start(spec)
     _check_parent(spec, known)
     kinds = (kind for masks in draft.state.index.kinds.values() for kind in masks if kind is not None)
     job = job_from_spec(spec, number=number, now_s=draft.at_s, policy=policy, kinds=kinds)
@@ -120,6 +121,23 @@ def _check_paths(spec: JobSpec) -> None:
     for path, value in named.items():
         if value is not None and not Path(value).is_absolute():
             raise refused(ErrorKind.INVALID, "not_absolute", f"{path}: {value!r} is not an absolute path", path=path)
+
+
+def _check_start(spec: JobSpec) -> None:
+    """What no operating system starts: NUL in a command or an environment, names with `=`."""
+    for name in spec.env_variables:
+        if not name or "=" in name or "\0" in name:
+            message = f"env_variables: {name[:80]!r} can not be the name of an environment variable"
+            raise refused(ErrorKind.INVALID, "invalid_value", message, path="env_variables")
+    words = {
+        "command": "".join(spec.command),
+        "env_variables": "".join(spec.env_variables.values()),
+        "environment.python": spec.environment.python or "",
+        "code_source.root_path": "" if spec.code_source is None else spec.code_source.root_path,
+    }
+    for path, text in words.items():
+        if "\0" in text:
+            raise refused(ErrorKind.INVALID, "invalid_value", f"{path}: it holds a NUL character", path=path)
 
 
 def _check_parent(spec: JobSpec, known: Known) -> None:

@@ -94,7 +94,7 @@ class SessionFence(Wire):
     """Which research session submits, and its fencing number: the server refuses an older one."""
 
     session_id: str = Field(pattern=NAME_PATTERN, max_length=100)
-    fence: int = Field(ge=1)
+    fence: int = Field(ge=1, lt=2**63)
 
 
 class JobSpec(Wire):

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from runtime.engines.contract import AttemptKey
 from runtime.model.states import JobState
 from runtime.scheduling.explain import explain
+from runtime.server.api.strict_json import StrictRoute
 from runtime.server.envelope import answer
 from runtime.server.inbox import Accepted
 from runtime.server.intake import job_number
@@ -35,7 +36,7 @@ from runtime_client.models import (
     Wire,
 )
 
-router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=StrictRoute)
 
 MAX_BATCH = 1000
 MAX_LOG_BYTES = 16 * 2**20

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from runtime.server.api.strict_json import StrictRoute
 from runtime.server.envelope import answer
 from runtime.server.metrics_intake import metrics_logged
 from runtime.server.refusal import Refused, refused
@@ -23,7 +24,7 @@ from runtime_client.models import Envelope, ErrorKind, NewRun, RunUpdate, RunVie
 
 T = TypeVar("T")
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"])
+router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=StrictRoute)
 
 
 @router.post("", response_model=Envelope[RunView], status_code=201)

@@ -24,6 +24,7 @@ def error_of(answer: object) -> ErrorBody:
     ("method", "path", "status", "code"),
     [
         ("GET", "/nothing/here", 404, "no_such_path"),
+        ("GET", "/v1/jobs/", 404, "no_such_path"),
         ("DELETE", "/v1/jobs", 405, "method_not_allowed"),
         ("GET", "/v1/jobs/j999", 404, "no_such_job"),
         ("GET", "/v1/jobs/j999/logs", 404, "no_such_job"),
@@ -108,6 +109,33 @@ def test_a_bad_spec_is_refused_with_path_and_what_is_allowed(
     assert (answer.status_code, error.code, error.path) == (422, code, path)
     assert words in error.message
     assert not error.retryable
+
+
+@pytest.mark.parametrize(
+    ("more", "path"),
+    [
+        ('"tags": {"a": "\\ud800"}', None),
+        ('"parameters": {"a": NaN}', None),
+        ('"parameters": {"a": ' + "[" * 5000 + "]" * 5000 + "}", None),
+        ('"command": "tr\\u0000ue"', "command"),
+        ('"env_variables": {"A=B": "x"}', "env_variables"),
+        ('"env_variables": {"A": "\\u0000"}', "env_variables"),
+        ('"session": {"session_id": "s", "fence": 9223372036854775808}', "session.fence"),
+        ('"timeout_minutes": 1e999', "timeout_minutes"),
+    ],
+)
+def test_what_could_not_be_started_or_shown_again_is_refused(shared: Lab, more: str, path: str | None) -> None:
+    body = '{"experiment_name": "a", "command": "true", ' + more + "}"
+    answer = shared.http.post(JOBS, content=body, headers={**shared.auth, "Content-Type": "application/json"})
+    assert (answer.status_code, error_of(answer).path) == (422, path)
+    assert shared.client.jobs(limit=1000) == []
+
+
+def test_a_value_too_long_for_the_store_is_the_callers_to_mend(shared: Lab) -> None:
+    body = {"experiment_name": "e" * 300, "run_name": "r", "idempotency_token": "t"}
+    answer = shared.http.post("/v1/runs", json=body, headers=shared.auth)
+    assert (answer.status_code, error_of(answer).kind) == (422, "invalid")
+    assert "300 characters; at most 250" in error_of(answer).message
 
 
 def test_a_bug_is_an_envelope_too(tmp_path: Path) -> None:
