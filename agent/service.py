@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -25,37 +26,48 @@ LOOK_EVERY_S = 1.0
 LEAVE_S = 15.0
 """Given to the children to leave in order; killed after that."""
 N_CRASHES = 5
-"""So many crashes in a row, each after a short life, end a session."""
-SHORT_LIFE_S = 60.0
-_BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
+"""So many crashes in a row without a trial that ended between them end a session."""
+BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 
 
 class ServiceRuns(Exception):
     """Another agent service works for this home."""
 
 
-@dataclass(slots=True)
-class _Child:
-    process: subprocess.Popen[bytes]
-    started_at: float
+Spawn = Callable[[Path, str], "subprocess.Popen[bytes]"]
+"""Starts the process of a session, given the home and the session's id."""
 
 
 @dataclass(slots=True)
 class _Crashes:
     n: int = 0
     not_before: float = 0.0
+    n_ended: int = 0
+    """Trials that had ended at the last crash."""
 
 
 @dataclass(slots=True)
 class _Care:
     """What the service knows of its children, by session id; times by the monotonic clock."""
 
-    children: dict[str, _Child] = field(default_factory=dict)
+    spawn: Spawn
+    backoff_s: tuple[float, ...]
+    children: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     crashes: dict[str, _Crashes] = field(default_factory=dict)
 
 
-def run_service(home: Path, *, leaving: threading.Event | None = None) -> None:
+def run_service(
+    home: Path,
+    *,
+    leaving: threading.Event | None = None,
+    spawn: Spawn | None = None,
+    backoff_s: Sequence[float] = BACKOFF_S,
+) -> None:
     """Work until SIGTERM or Ctrl-C (or until `leaving` is set); then let all children leave in order.
+
+    Args:
+        spawn: None starts `agent.frontdoors.research`.
+        backoff_s: waits before a restart, after the first, second, ... crash in a row; the last one repeats.
 
     Raises:
         ServiceRuns: another service works for this home.
@@ -65,7 +77,7 @@ def run_service(home: Path, *, leaving: threading.Event | None = None) -> None:
     with (home / "agent.service.lock").open("a") as lock:
         _take(lock, home)
         store = AgentStore.open(home)
-        care = _Care()
+        care = _Care(spawn=spawn or _spawn, backoff_s=tuple(backoff_s))
         try:
             while not is_leaving.is_set():
                 _reap(store, care, home)
@@ -116,7 +128,7 @@ def _start_missing(store: AgentStore, care: _Care, home: Path) -> None:
         if session_id in care.children or care.crashes.get(session_id, _Crashes()).not_before > time.monotonic():
             continue
         if not store.is_held(session_id):
-            care.children[session_id] = _Child(process=_spawn(home, session_id), started_at=time.monotonic())
+            care.children[session_id] = care.spawn(home, session_id)
 
 
 def _spawn(home: Path, session_id: str) -> subprocess.Popen[bytes]:
@@ -130,7 +142,7 @@ def _spawn(home: Path, session_id: str) -> subprocess.Popen[bytes]:
 
 def _reap(store: AgentStore, care: _Care, home: Path) -> None:
     for session_id, child in list(care.children.items()):
-        code = child.process.poll()
+        code = child.poll()
         if code is None:
             continue
         del care.children[session_id]
@@ -138,9 +150,10 @@ def _reap(store: AgentStore, care: _Care, home: Path) -> None:
             care.crashes.pop(session_id, None)
             continue
         crashes = care.crashes.setdefault(session_id, _Crashes())
-        lived_s = time.monotonic() - child.started_at
-        crashes.n = 1 if lived_s >= SHORT_LIFE_S else crashes.n + 1
-        crashes.not_before = time.monotonic() + _BACKOFF_S[min(crashes.n, len(_BACKOFF_S)) - 1]
+        n_ended = store.n_ended_trials(session_id)
+        crashes.n = 1 if n_ended > crashes.n_ended else crashes.n + 1
+        crashes.n_ended = n_ended
+        crashes.not_before = time.monotonic() + care.backoff_s[min(crashes.n, len(care.backoff_s)) - 1]
         if crashes.n >= N_CRASHES and not store.is_held(session_id):
             how = f"exit code {code}" if code > 0 else f"signal {-code}"
             where = log_path(home, session_id)
@@ -151,15 +164,15 @@ def _reap(store: AgentStore, care: _Care, home: Path) -> None:
 
 def _let_leave(care: _Care) -> None:
     for child in care.children.values():
-        if child.process.poll() is None:
-            child.process.terminate()
+        if child.poll() is None:
+            child.terminate()
     deadline = time.monotonic() + LEAVE_S
     for child in care.children.values():
         try:
-            child.process.wait(timeout=max(deadline - time.monotonic(), 0.1))
+            child.wait(timeout=max(deadline - time.monotonic(), 0.1))
         except subprocess.TimeoutExpired:
-            child.process.kill()
-            child.process.wait()
+            child.kill()
+            child.wait()
 
 
 if __name__ == "__main__":

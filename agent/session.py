@@ -68,10 +68,11 @@ def run_session(session_id: str, deps: SessionDeps) -> SessionState:
         SessionNotFound, SessionHeld, SessionNotRunnable: as `AgentStore.claim`.
         Exception: a bug; it is written to the session's activity first.
     """
+    began = deps.monotonic()
     fence = deps.store.claim(session_id, deps.pid or os.getpid())
     writer = FencedWriter(deps.store, session_id, fence)
     try:
-        _live(writer, deps)
+        _live(writer, _WallClock(SessionRecord(writer), deps.monotonic, began), deps)
     except (FenceLost, StaleSession):
         return deps.store.session(session_id).state
     except Exception as error:
@@ -80,7 +81,7 @@ def run_session(session_id: str, deps: SessionDeps) -> SessionState:
     return deps.store.session(session_id).state
 
 
-def _live(writer: FencedWriter, deps: SessionDeps) -> None:
+def _live(writer: FencedWriter, clock: _WallClock, deps: SessionDeps) -> None:
     """Go on through outages of the runtime until the session is left."""
     record = SessionRecord(writer)
     n_failures = 0
@@ -92,7 +93,7 @@ def _live(writer: FencedWriter, deps: SessionDeps) -> None:
                 record.say([Line(step="session", text="the runtime is back")])
             n_failures = 0
             with open_checkpoints(deps.folder / f"{writer.session_id}.graph.db") as saver:
-                if _work(writer, runtime, since, saver, deps):
+                if _work(writer, clock, runtime, since, saver, deps):
                     return
         except RuntimeClientError as error:
             if not error.retryable and error.code not in ("not_running", "no_token"):
@@ -111,7 +112,9 @@ def _is_asked_to_stop(record: SessionRecord) -> bool:
     return record.session().state is SessionState.STOPPING
 
 
-def _work(writer: FencedWriter, runtime: Runtime, since: int, saver: SqliteSaver, deps: SessionDeps) -> bool:
+def _work(
+    writer: FencedWriter, clock: _WallClock, runtime: Runtime, since: int, saver: SqliteSaver, deps: SessionDeps
+) -> bool:
     """Wake the graph again and again; True when the session needs this process no longer."""
     from agent.graph import build_graph
     from agent.planner.proposers.optuna_sampler import OptunaSampler
@@ -134,14 +137,15 @@ def _work(writer: FencedWriter, runtime: Runtime, since: int, saver: SqliteSaver
     _forget_other_versions(graph, saver, book.session_id)
     waiter = deps.open_waiter(runtime, since)
     try:
-        return _loop(graph, graph_deps, waiter, saver, deps)
+        return _loop(graph, graph_deps, waiter, clock, saver, deps)
     finally:
         waiter.close()
 
 
-def _loop(graph: Graph, graph_deps: Deps, waiter: Waiter, saver: SqliteSaver, deps: SessionDeps) -> bool:
+def _loop(
+    graph: Graph, graph_deps: Deps, waiter: Waiter, clock: _WallClock, saver: SqliteSaver, deps: SessionDeps
+) -> bool:
     book, record, memory = graph_deps.book, graph_deps.record, graph_deps.memory
-    clock = _WallClock(record, deps.monotonic)
     wake, n_wakes = Wake(is_event=False), 0
     while True:
         state = wake_up(graph, book.session_id, wake)
@@ -213,10 +217,10 @@ def _forget_other_versions(graph: Graph, saver: SqliteSaver, session_id: str) ->
 class _WallClock:
     """Adds the time that passes to the session, in pieces of a second or more."""
 
-    def __init__(self, record: SessionRecord, monotonic: Callable[[], float]) -> None:
+    def __init__(self, record: SessionRecord, monotonic: Callable[[], float], began: float) -> None:
         self._record = record
         self._monotonic = monotonic
-        self._last = monotonic()
+        self._last = began
 
     def add(self, *, is_last: bool = False) -> None:
         passed = self._monotonic() - self._last

@@ -115,6 +115,13 @@ class AgentStore:
         with self.engine.connect() as connection:
             return list(connection.execute(query).scalars())
 
+    def n_ended_trials(self, session_id: str) -> int:
+        """How far a session is: trials that were measured or are invalid."""
+        ended = trials.c.state.in_([TrialState.MEASURED.value, TrialState.INVALID.value])
+        query = sa.select(sa.func.count()).where(trials.c.session_id == session_id, ended)
+        with self.engine.connect() as connection:
+            return int(connection.execute(query).scalar_one())
+
     def is_held(self, session_id: str) -> bool:
         """Whether a living process works on it."""
         query = sa.select(sessions.c.pid, sessions.c.pid_started_at).where(sessions.c.session_id == session_id)
