@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +16,6 @@ from nightlab.output import note, print_json
 from nightlab.services.control import Services, differences, is_up, present_settings, start
 from nightlab.services.health import answers
 from nightlab.services.settings import DEFAULT_MLFLOW_PORT, DEFAULT_PORT, ServiceFiles, ServiceSettings
-from nightlab.services.state import Phase
 
 from .options import HomeOption, JsonOption, check_devices, home_folder
 
@@ -157,7 +157,9 @@ def _report(services: Services, is_new: bool, as_json: bool) -> None:
 
 
 def _stay(services: Services) -> None:
-    """Until Ctrl-C: then stop in order; at a second one, at once."""
+    """Until Ctrl-C or SIGTERM: then stop in order; at a second one, at once."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
     note("Ctrl-C stops in order.")
     try:
         while is_up(services.settings.home):
@@ -166,10 +168,10 @@ def _stay(services: Services) -> None:
     except KeyboardInterrupt:
         note("Stopping in order; running jobs checkpoint first. Ctrl-C again stops at once.")
     try:
-        services.stop(watch=_silent)
+        services.stop()
     except KeyboardInterrupt:
         services.stop_at_once()
 
 
-def _silent(phase: Phase) -> None:
-    """Nothing to show."""
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
