@@ -251,3 +251,34 @@ def test_without_a_runtime_status_is_an_envelope_too(tmp_path: Path) -> None:
     assert told.exit_code == 3
     assert told.data["is_up"] is False
     assert json.loads(told.out)["v"] == 1
+
+
+@pytest.mark.acceptance
+def test_down_requeues_running_jobs_and_up_resumes_them(tmp_path: Path, code: Path) -> None:
+    home = tmp_path.resolve()
+    assert nightlab(*UP, home=home).exit_code == 0
+    job_id = submitted(home, code, "--s", "600")
+    eventually(lambda: job(home, job_id).state == "running")
+    stopped = nightlab("down", "--json", home=home)
+    assert stopped.data["has_left_jobs"] is False
+    eventually(lambda: not processes_of(home))
+    assert nightlab(*UP, home=home).exit_code == 0
+    eventually(lambda: len(job(home, job_id).attempts) == 2 and job(home, job_id).state == "running")
+    assert job(home, job_id).attempts[0].outcome == "preempted"
+    assert nightlab("down", "--jobs", "cancel", home=home).exit_code == 0
+    eventually(lambda: not processes_of(home))
+
+
+@pytest.mark.acceptance
+def test_down_with_leave_jobs_lets_training_go_on_and_up_takes_it_over(tmp_path: Path, code: Path) -> None:
+    home = tmp_path.resolve()
+    assert nightlab(*UP, home=home).exit_code == 0
+    job_id = submitted(home, code, "--s", "600")
+    eventually(lambda: job(home, job_id).state == "running")
+    assert nightlab("down", "--leave-jobs", home=home).exit_code == 0
+    assert nightlab(*UP, home=home).exit_code == 0
+    found = job(home, job_id)
+    assert (found.state, len(found.attempts)) == ("running", 1)
+    cancel(home, job_id)
+    eventually(lambda: job(home, job_id).state == "cancelled")
+    assert nightlab("down", home=home).exit_code == 0
