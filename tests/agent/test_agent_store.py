@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
@@ -23,10 +24,29 @@ from agent.store.store import AgentStore, SessionHeld, SessionNotFound, SessionN
 from agent.store.tables import HEAD, metadata
 from agent.store.views import FinalResult, Interval, Purpose, SessionState, TrialState
 
+POSTGRES_URL = "NIGHTLAB_TEST_POSTGRES_URL"
+
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[AgentStore]:
-    opened = AgentStore.open(tmp_path)
+def postgres_url() -> Iterator[str]:
+    """A schema of its own in the PostgreSQL database that the environment names."""
+    if POSTGRES_URL not in os.environ:
+        pytest.skip(f"{POSTGRES_URL} is not set")
+    schema = f"test_{uuid4().hex}"
+    url = sa.make_url(os.environ[POSTGRES_URL])
+    owner = sa.create_engine(url)
+    with owner.begin() as connection:
+        connection.execute(sa.schema.CreateSchema(schema))
+    yield url.update_query_dict({"options": f"-csearch_path={schema}"}).render_as_string(hide_password=False)
+    with owner.begin() as connection:
+        connection.execute(sa.schema.DropSchema(schema, cascade=True))
+    owner.dispose()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AgentStore]:
+    url = None if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
+    opened = AgentStore.open(tmp_path, url=url)
     yield opened
     opened.close()
 
@@ -233,8 +253,8 @@ def test_two_processes_open_a_new_store_at_once(tmp_path: Path) -> None:
     assert [process.wait(timeout=60) for process in both] == [0, 0]
 
 
-def test_writers_wait_for_each_other_instead_of_failing(tmp_path: Path, store: AgentStore) -> None:
-    second = open_engine(f"sqlite:///{tmp_path / 'agent.db'}")
+def test_writers_wait_for_each_other_instead_of_failing(store: AgentStore) -> None:
+    second = open_engine(store.engine.url.render_as_string(hide_password=False))
     other = AgentStore(second)
     for _ in range(20):
         store.create_session(a_task())
