@@ -27,7 +27,6 @@ MAX_SLOTS = 8
 BYTES_PER_SLOT = 700 * 1024 * 1024
 SHORT_TRIALS = 6
 SHORT_SEEDS = 2
-SHORT_EPOCHS = 30
 NEEDED = ("sklearn", "mlflow")
 
 
@@ -70,12 +69,10 @@ def digits_task(*, is_short: bool) -> Task:
 
 
 def _shortened(task: Task) -> Task:
-    assert task.fidelity is not None
     return task.model_copy(
         update={
             "budgets": task.budgets.model_copy(update={"trials": SHORT_TRIALS}),
             "seeds": task.seeds.model_copy(update={"fresh": SHORT_SEEDS}),
-            "fidelity": task.fidelity.model_copy(update={"value": SHORT_EPOCHS}),
         }
     )
 

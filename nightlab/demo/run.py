@@ -30,11 +30,12 @@ from .outcome import Outcome, outcome_of
 from .place import default_devices, digits_task, prepare_home, unfinished_session
 from .remains import end_remains
 from .summary import print_summary
-from .urgent import Moment, urgent_job
+from .urgent import Moment, urgent_job, urgent_name
 
 LONGEST_S = 20 * 60.0
 MIRROR_PATIENCE_S = 120.0
 REMAINS_GRACE_S = 10.0
+MAX_URGENT = 3
 AT_WORK = (SessionState.RUNNING, SessionState.STOPPING)
 
 
@@ -49,7 +50,7 @@ def run_demo(
     """Run it; the exit code: 0 only when all that it promises has happened.
 
     Args:
-        short: fewer trials, seeds and epochs.
+        short: fewer trials and seeds.
         home: the folder to work in; None: `demo` below the usual home folder, emptied first. Either is left
             behind, with report and records. A demo stopped half-way goes on.
         screenshots: a folder for `live.svg` and a copy of the report.
@@ -71,7 +72,6 @@ def run_demo(
             with _orderly_end(services, folder, say):
                 stage = Stage(folder, task, services.client, console, screenshots)
                 outcome, report = stage.play()
-            end_remains(folder, grace_s=REMAINS_GRACE_S)
         except KeyboardInterrupt:
             say(f"Stopped. Go on with: nightlab demo{'' if home is None else f' --home {folder}'}")
             return ExitCode.INTERRUPTED
@@ -106,24 +106,27 @@ def _orderly_end(services: Services, home: Path, say: Callable[[str], None]) -> 
     what was journalled can be resumed all the same.
     """
     try:
-        try:
-            yield
-        except KeyboardInterrupt:
-            say("\nStopping in order: training saves its state. Ctrl-C again stops at once.")
-            raise
-        finally:
-            services.stop()
+        yield
     except KeyboardInterrupt:
-        _end_at_once(services, home)
+        say("\nStopping in order: training saves its state. Ctrl-C again stops at once.")
         raise
+    finally:
+        grace_s = REMAINS_GRACE_S
+        try:
+            services.stop()
+        except KeyboardInterrupt:
+            grace_s = 0.0
+        with _uninterrupted():
+            services.stop_at_once()
+            end_remains(home, grace_s=grace_s)
 
 
-def _end_at_once(services: Services, home: Path) -> None:
-    """Nothing interrupts this: it takes seconds at most."""
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """For a few seconds of work that must not be cut short."""
     before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        services.stop_at_once()
-        end_remains(home, grace_s=0.0)
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -139,6 +142,8 @@ class Stage:
     console: Console
     screenshots: Path | None = None
     urgent: JobView | None = None
+    """The last one submitted."""
+    n_urgent: int = 0
     best_shot: tuple[int, LiveSnapshot] | None = None
     began_at: float = field(default_factory=time.monotonic)
 
@@ -149,7 +154,7 @@ class Stage:
             view = LiveView(SnapshotSource(self.client, store, session.session_id), self.console)
             task = Task.model_validate_json(session.task_json)
             moment = Moment(n_trials=task.budgets.trials)
-            self.urgent = self._earlier_urgent(urgent_job(task, session.session_id).idempotency_token)
+            self._find_earlier_urgent(session.session_id)
             patiently(lambda: view.follow(lambda snapshot: self._watch(snapshot, moment, task)))
             is_mirrored = self._await_mirror()
             facts = gather_report_input(store, self.client, session.session_id)
@@ -169,15 +174,19 @@ class Stage:
             return store.create_session(self.task)
         return store.request_resume(left)
 
-    def _earlier_urgent(self, token: str | None) -> JobView | None:
-        """The urgent job of a demo that was stopped half-way and goes on now."""
-        return next((job for job in self.client.jobs(limit=500) if job.spec.idempotency_token == token), None)
+    def _find_earlier_urgent(self, session_id: str) -> None:
+        """The urgent jobs of a demo that was stopped half-way and goes on now."""
+        names = [urgent_name(session_id, number) for number in range(1, MAX_URGENT + 1)]
+        found = [job for job in self.client.jobs(limit=500) if job.spec.idempotency_token in names]
+        self.n_urgent = len(found)
+        self.urgent = max(found, key=lambda job: names.index(job.spec.idempotency_token or ""), default=None)
 
     def _watch(self, snapshot: LiveSnapshot, moment: Moment, task: Task) -> bool:
         """Submits the urgent job when its moment has come; True when all is over."""
         self._consider_shot(snapshot)
-        if self.urgent is None and moment.has_come(snapshot):
-            self.urgent = self.client.submit(urgent_job(task, snapshot.session_id))
+        if self._may_ask_again(snapshot) and moment.has_come(snapshot):
+            self.urgent = self.client.submit(urgent_job(task, snapshot.session_id, self.n_urgent + 1))
+            self.n_urgent += 1
             self._tell(f"Urgent: {self.urgent.job_id} of class critical was submitted; every slot is busy.")
         if time.monotonic() - self.began_at > LONGEST_S:
             raise work_failed(
@@ -187,6 +196,15 @@ class Stage:
         if snapshot.session_state in AT_WORK:
             return False
         return self.urgent is None or self.client.job(self.urgent.job_id).is_ended
+
+    def _may_ask_again(self, snapshot: LiveSnapshot) -> bool:
+        """No urgent job yet, or the last one came just when a slot fell free and nobody had to leave for it."""
+        if self.urgent is None:
+            return True
+        if snapshot.preemptions or self.n_urgent >= MAX_URGENT:
+            return False
+        self.urgent = self.client.job(self.urgent.job_id)
+        return self.urgent.is_ended
 
     def _tell(self, line: str) -> None:
         self.console.print(Text(line, style="bold red"), soft_wrap=True)

@@ -10,16 +10,19 @@ from nightlab.live import LiveSnapshot
 from nightlab.live.snapshot import SlotLine
 from runtime_client.models import Compute, JobSpec
 
-PATIENCE_S = 20.0
-"""How long a good moment is waited for once half of the search is measured."""
-LATE = 0.75
-"""Share of its steps after which an attempt is about to end anyway."""
+PATIENCE_S = 30.0
+"""How long a good moment is waited for once half of the search is measured; then any busy one will do."""
+LATE = 0.6
+"""Share of its steps after which an attempt may end before it is asked to leave."""
 URGENT_SEED = 7
 
 
 @dataclass(slots=True)
 class Moment:
-    """Half of the search measured, every slot busy with training that can save its state."""
+    """Half of the search measured, every slot busy, and one of them with a checkpoint and a while to go.
+
+    That one loses least, so it is the one that the scheduler will ask to leave.
+    """
 
     n_trials: int
     half_at: float | None = None
@@ -30,20 +33,23 @@ class Moment:
             return False
         if self.half_at is None:
             self.half_at = snapshot.at
-        slots = snapshot.slots
-        if not slots or any(slot.job_id is None for slot in slots):
+        if not snapshot.slots or any(slot.job_id is None or slot.state != "running" for slot in snapshot.slots):
             return False
-        return all(is_in_the_middle(slot) for slot in slots) or snapshot.at - self.half_at > PATIENCE_S
+        return any(map(_can_pause, snapshot.slots)) or snapshot.at - self.half_at > PATIENCE_S
 
 
-def is_in_the_middle(slot: SlotLine) -> bool:
-    """It has trained a little, and would go on for a while."""
-    if slot.state != "running" or not slot.step:
+def _can_pause(slot: SlotLine) -> bool:
+    if slot.checkpoint_step is None or slot.step is None:
         return False
     return slot.n_steps is None or slot.step <= LATE * slot.n_steps
 
 
-def urgent_job(task: Task, session_id: str) -> JobSpec:
+def urgent_name(session_id: str, number: int) -> str:
+    """The idempotency token of the session's urgent job, 1, 2, ..."""
+    return f"demo-urgent-{session_id}-{number}"
+
+
+def urgent_job(task: Task, session_id: str, number: int) -> JobSpec:
     """A short training run of class `critical`, outside the session. Submitting it twice starts it once."""
     parameters = {name: parameter.default for name, parameter in task.space.items()}
     if task.fidelity is not None:
@@ -59,5 +65,5 @@ def urgent_job(task: Task, session_id: str) -> JobSpec:
         seed=URGENT_SEED,
         priority_class="critical",
         mlflow_run_name="urgent",
-        idempotency_token=f"demo-urgent-{session_id}",
+        idempotency_token=urgent_name(session_id, number),
     )

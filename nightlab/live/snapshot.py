@@ -40,6 +40,8 @@ class SlotLine:
     """Went on from a checkpoint, or starts again after a preemption."""
     beneficiary: str | None = None
     """It was asked to leave for this job."""
+    checkpoint_step: int | None = None
+    """Newest complete checkpoint."""
     step: int | None = None
     n_steps: int | None = None
     value: float | None = None

@@ -146,6 +146,7 @@ def _busy_slot(name: str, job: JobView, trial: TrialView | None, now: float) -> 
         state=job.state,
         is_resumed=len(job.attempts) > 1,
         beneficiary=None if attempt is None else attempt.beneficiary,
+        checkpoint_step=job.checkpoint_step,
         elapsed_s=max(0.0, now - since),
     )
 
