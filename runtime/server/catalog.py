@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,18 +18,22 @@ SIZE = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFacts:
-    spec_json: str
+    spec: Mapping[str, Any]
+    """A `JobSpec` as JSON values."""
     run_id: str
-    required_metrics: tuple[str, ...]
+
+    @property
+    def spec_json(self) -> str:
+        return json.dumps(self.spec)
+
+    @property
+    def required_metrics(self) -> tuple[str, ...]:
+        success: Mapping[str, Any] = self.spec.get("success") or {}
+        return tuple(success.get("required_metrics", ()))
 
 
 def facts_of(row: JobRow) -> JobFacts:
-    success: dict[str, Any] = row.spec.get("success") or {}
-    return JobFacts(
-        spec_json=json.dumps(row.spec),
-        run_id=row.run_id,
-        required_metrics=tuple(success.get("required_metrics", ())),
-    )
+    return JobFacts(spec=row.spec, run_id=row.run_id)
 
 
 class JobCatalog:

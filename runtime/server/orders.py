@@ -72,8 +72,9 @@ class Orders:
             self.dispatcher.start(order, _generation(state, order.placements))
         for stop in stops:
             job = state.jobs.get(stop.key.job_id)
-            placements = job.attempt.placements if job is not None and job.attempt is not None else ()
-            self.dispatcher.stop(stop, _generation(state, placements))
+            attempt = None if job is None else job.attempt
+            if attempt is not None and attempt.number == stop.key.attempt:  # else it has ended in the same round
+                self.dispatcher.stop(stop, _generation(state, attempt.placements))
 
     async def resend(self, state: State) -> None:
         """Send again what may not have been sent; an engine starts an attempt once, however often it is told.
@@ -137,6 +138,4 @@ def _kinds(state: State, placements: Sequence[Placement]) -> list[str]:
 
 
 def _generation(state: State, placements: Sequence[Placement]) -> int:
-    if not placements:
-        return 0
     return state.nodes[placements[0].node_id].generation
