@@ -170,7 +170,11 @@ def _loop(
 
 
 def wake_up(graph: Graph, session_id: str, wake: Wake) -> AgentState:
-    """One invocation of the graph."""
+    """One invocation of the graph, with one checkpoint at its end.
+
+    A checkpoint after every step would double the cost of a wake-up and buy nothing: a wake-up that was cut off is
+    begun anew from orient, and every step reads what the ones before it have written to the store.
+    """
     given: AgentState = {
         "graph_version": GRAPH_VERSION,
         "session_id": session_id,
