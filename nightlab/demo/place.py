@@ -18,6 +18,7 @@ from agent.task import Task
 from agent.task_file import load_task
 from nightlab.failure import work_failed, wrong_use
 from nightlab.services.control import is_up
+from nightlab.services.ports import is_free
 from runtime.node.devices import usable_cores
 from runtime_client.home import default_home
 from runtime_client.models import Environment
@@ -34,6 +35,11 @@ def default_devices() -> str:
     """As many CPU slots as this machine bears, by cores and free memory."""
     by_memory = psutil.virtual_memory().available // BYTES_PER_SLOT
     return f"cpu:{max(1, min(usable_cores(), int(by_memory), MAX_SLOTS))}"
+
+
+def free_or_any(port: int) -> int:
+    """The port that `nightlab up` takes later on, so that addresses stay good; 0, any free one, where it is taken."""
+    return port if is_free(port) else 0
 
 
 def examples_folder(package: Path | None = None) -> Path:

@@ -22,12 +22,14 @@ from nightlab.live import LiveSnapshot, LiveView, SnapshotSource, screenshot
 from nightlab.output import console as standard_output
 from nightlab.patience import patiently
 from nightlab.services import Services, start_services
+from nightlab.services.settings import DEFAULT_MLFLOW_PORT as MLFLOW_PORT
+from nightlab.services.settings import DEFAULT_PORT as PORT
 from runtime_client.errors import RuntimeClientError
 from runtime_client.models import JobView
 from runtime_client.protocol import Runtime
 
 from .outcome import Outcome, outcome_of
-from .place import default_devices, digits_task, prepare_home, unfinished_session
+from .place import default_devices, digits_task, free_or_any, prepare_home, unfinished_session
 from .remains import end_remains
 from .summary import print_summary
 from .urgent import Moment, urgent_job, urgent_name
@@ -68,7 +70,9 @@ def run_demo(
     began_at = time.monotonic()
     with _interrupts():
         try:
-            services = start_services(folder, devices=devices, mlflow=True, agent=True)
+            services = start_services(
+                folder, devices=devices, port=free_or_any(PORT), mlflow_port=free_or_any(MLFLOW_PORT)
+            )
             with _orderly_end(services, folder, say):
                 stage = Stage(folder, task, services.client, console, screenshots)
                 outcome, report = stage.play()

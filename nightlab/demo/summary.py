@@ -89,8 +89,7 @@ def verdict(result: FinalResult) -> Panel:
     style = VERDICT_STYLE.get(result.verdict, "yellow")
     lines = [Text(clean(result.sentence))]
     if result.held_out_looks:
-        look = f"Held out: {wording.number(result.held_out_value, digits=4)} (looks: {result.held_out_looks})"
-        lines.append(Text(look, style="bold"))
+        lines.append(Text(f"Looks at the held-out metric: {result.held_out_looks}.", style="bright_black"))
     return Panel(
         Group(*lines), title=Text(result.verdict, style=f"bold {style}"), title_align="left", border_style=style
     )

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from nightlab.demo.remains import processes_of
@@ -49,12 +50,11 @@ class DemoProcess:
         self._process.kill()
         self._process.wait()
 
-    def wait_for_quiet(self, timeout_s: float = 120.0) -> None:
-        """Until nothing of the demo runs any more."""
+    def wait_until(self, is_so: Callable[[], bool], timeout_s: float = 60.0) -> None:
         deadline = time.monotonic() + timeout_s
-        while left := processes_of(self.home):
-            assert time.monotonic() < deadline, [process.cmdline() for process in left]
-            time.sleep(0.5)
+        while not is_so():
+            assert time.monotonic() < deadline, self.output
+            time.sleep(0.1)
 
     def wait(self, timeout_s: float = DEADLINE_S) -> int:
         return self._process.wait(timeout=timeout_s)

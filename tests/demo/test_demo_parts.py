@@ -214,7 +214,7 @@ def test_summary_has_table_interval_verdict_share_and_addresses(facts):
         "Best 6 of 18 configurations",
         "difference",
         "supported",
-        "0.9597 (looks: 1)",
+        "held-out metric: 1",
         "Slots busy: ",
         "Finished trials: 27",
         "/x/report.html",
