@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from runtime.engines.contract import (
@@ -129,7 +129,7 @@ class FakeEngine:
             if attempt.ending is None:
                 self._say_started(attempt)
             else:
-                self._say(attempt.ending)
+                self._say(replace(attempt.ending, generation=generation))
 
     async def start(self, order: LaunchOrder, generation: int) -> None:
         known = self.attempts.get(order.key)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from runtime_client.models import ErrorKind, JobSpec
 
-from .inbox import Accepted, CancelJob, Item, Request, SubmitJobs
+from .inbox import Accepted, CancelJob, Item, PartWithJobs, Request, SubmitJobs
 from .projection import RowChanges
 from .refusal import Refused, refused
 from .submission import Submission, Taken
@@ -17,7 +17,7 @@ class Answers:
     """Answers of a round, given after its commit."""
 
     jobs: list[tuple[SubmitJobs, list[Taken | Refused]]] = field(default_factory=list)
-    cancels: list[tuple[CancelJob, Refused | None]] = field(default_factory=list)
+    others: list[tuple[CancelJob | PartWithJobs, Refused | None]] = field(default_factory=list)
     specs: dict[str, JobSpec] = field(default_factory=dict)
 
     def give(self, rows: RowChanges) -> None:
@@ -25,13 +25,13 @@ class Answers:
             if not request.answer.done():
                 pairs = zip(request.submissions, results, strict=True)
                 request.answer.set_result([_accepted(submission, result, rows) for submission, result in pairs])
-        for cancel, refusal in self.cancels:
-            if cancel.answer.done():
+        for other, refusal in self.others:
+            if other.answer.done():
                 continue
             if refusal is None:
-                cancel.answer.set_result(None)
+                other.answer.set_result(None)
             else:
-                cancel.answer.set_exception(refusal)
+                other.answer.set_exception(refusal)
 
 
 def _accepted(submission: Submission, result: Taken | Refused, rows: RowChanges) -> Accepted | Refused:

@@ -47,7 +47,10 @@ def create_app(
         def on_broken() -> None:
             app.state.on_broken()
 
-        parts = Parts(config=config, keys=keys, engine=used, clock=clock, on_broken=on_broken)
+        def on_parted() -> None:
+            app.state.on_parted()
+
+        parts = Parts(config=config, keys=keys, engine=used, clock=clock, on_broken=on_broken, on_parted=on_parted)
         async with open_services(parts) as services:
             app.state.services = services
             app.include_router(_gateway(services, keys))
@@ -61,7 +64,7 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.on_broken = _nobody_listens
+    app.state.on_broken = app.state.on_parted = _nobody_listens
     app.state.keys = keys
     install(app)
     for part in (overview, jobs, runs, events):
@@ -99,4 +102,4 @@ def serve(config: ServerConfig) -> None:
 
 
 def _nobody_listens() -> None:
-    """What happens when the loop gives up in an app that nobody serves: nothing."""
+    """What happens when the loop ends by itself in an app that nobody serves: nothing."""

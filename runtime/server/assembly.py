@@ -21,6 +21,7 @@ from runtime.store.engine import open_engine
 from runtime.store.migrate import migrate
 from runtime.store.sql_writer import SqlWriter
 from runtime.tracking.mirror import Mirror
+from runtime.tracking.queries import spooled_files
 from runtime.tracking.spool import Spool
 from runtime_client.models import EventView
 
@@ -57,6 +58,8 @@ class Parts:
     clock: Callable[[], float]
     on_broken: Callable[[], None]
     """Called when the loop has given up: the process should end."""
+    on_parted: Callable[[], None]
+    """Called when the server was asked to part with its jobs and the last attempt is gone: the process should end."""
 
 
 @asynccontextmanager
@@ -75,6 +78,7 @@ async def open_services(parts: Parts) -> AsyncIterator[Services]:
         nodes = await parts.engine.open(sink)
         stack.push_async_callback(parts.engine.close)
         loop = await _recovered_loop(parts, store, sink)
+        loop.on_parted = parts.on_parted
         await _register(loop, nodes)
         for report in early:
             loop.report(report)
@@ -82,7 +86,7 @@ async def open_services(parts: Parts) -> AsyncIterator[Services]:
         await _adopt(loop, parts.engine)
 
         spool = Spool(config.spool_dir)
-        spool.sweep()
+        spool.sweep(keep=await store.read(spooled_files))
         mirror = None if config.mlflow_url is None else Mirror(store=store, url=config.mlflow_url, spool=spool)
         if mirror is not None:
             await _spawn(stack, _keep_mirroring(mirror))

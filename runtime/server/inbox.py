@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from runtime.engines.contract import NodeReport
+from runtime.model.states import StopCause
 from runtime.store.history import AttemptRow, JobRow
 from runtime_client.models import JobSpec
 
@@ -45,7 +46,18 @@ class CancelJob:
     answer: asyncio.Future[None]
 
 
-Request = SubmitJobs | CancelJob
+@dataclass(slots=True, kw_only=True)
+class PartWithJobs:
+    """Start nothing more, and ask everything that runs to stop: the server is about to end."""
+
+    cause: StopCause
+    """SHUTDOWN: they checkpoint and are requeued. CANCEL: they end for good."""
+    reason: str
+    actor: Actor
+    answer: asyncio.Future[None]
+
+
+Request = SubmitJobs | CancelJob | PartWithJobs
 Item = Request | NodeReport
 
 
@@ -86,4 +98,4 @@ class Inbox:
 
 
 def is_request(item: Item) -> bool:
-    return isinstance(item, SubmitJobs | CancelJob)
+    return isinstance(item, Request)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from runtime.engines.contract import AttemptKey, MetricsRead, NodeReport
 from runtime.model.state import State
+from runtime.model.states import StopCause
 from runtime.scheduling.decision import Action, Preempt, Start
 from runtime.scheduling.intent import event_of
 from runtime.scheduling.schedule import schedule
@@ -28,11 +29,11 @@ from .config import ServerConfig
 from .disk import DiskWatch
 from .draft import OWNER, SCHEDULER, Actor, Draft
 from .hub import EventHub
-from .inbox import Accepted, CancelJob, Inbox, Item, Request, SubmitJobs, is_request
+from .inbox import Accepted, CancelJob, Inbox, Item, PartWithJobs, Request, SubmitJobs, is_request
 from .lookup import Found, look_up
 from .metrics_intake import MetricsIntake
 from .orders import Orders
-from .reactor import CriteriaFacts, Rules, events_from_cancel, events_from_report
+from .reactor import CriteriaFacts, Rules, events_from_cancel, events_from_parting, events_from_report
 from .recovery import recover
 from .refusal import Refused, no_such_job, refused
 from .submission import Submission, Taken, TokenKey, take
@@ -78,10 +79,14 @@ class Loop:
     n_faults: int = 0
     """Bugs in a row."""
     is_closing: bool = False
+    is_parting: bool = False
+    """Nothing is started any more; the server ends when nothing holds devices."""
     committed_seq: int = 0
     """The last event that is durable."""
     after_commit: Callable[[], None] = _nothing
     """Told after each commit: the outbox may have grown."""
+    on_parted: Callable[[], None] = _nothing
+    """Told when the last attempt has ended after `part`."""
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted | Refused]:
         """Take jobs in; durable when it returns.
@@ -100,6 +105,16 @@ class Loop:
         """
         answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._put(CancelJob(job_id=job_id, reason=reason, actor=actor, answer=answer))
+        await answer
+
+    async def part(self, cause: StopCause, *, reason: str, actor: Actor = OWNER) -> None:
+        """Ask all running attempts to stop and start nothing more; `on_parted` is called when none is left.
+
+        Raises:
+            Refused: nothing could be written.
+        """
+        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._put(PartWithJobs(cause=cause, reason=reason, actor=actor, answer=answer))
         await answer
 
     def is_current(self, key: AttemptKey) -> bool:
@@ -154,6 +169,8 @@ class Loop:
             await self._after_bug(items, error)
         else:
             self.trouble, self.n_failures, self.n_faults = None, 0, 0
+            if self.is_parting and not self.state.index.holding:
+                self.on_parted()
 
     async def _round(self, items: Sequence[Item]) -> None:
         """Decide, commit, and carry out. Raises what the store raises; then the state must be rebuilt."""
@@ -164,12 +181,14 @@ class Loop:
         fresh: dict[TokenKey, str] = {}
         for item in items:
             self._handle(draft, item, found, fresh, answers)
+        is_parting = self.is_parting or any(isinstance(item, PartWithJobs) for item in items)
         decision = schedule(self.state, now_s=draft.at_s, policy=self.config.policy)
-        for action in self._allowed(decision.actions):
+        for action in self._allowed(decision.actions, is_parting=is_parting):
             draft.add(event_of(action), SCHEDULER)
         self.wake_s = decision.next_wake_s
         if draft.events:
             await self._commit(draft, answers.specs)
+        self.is_parting = is_parting
         answers.give(draft.rows)
 
     async def _commit(self, draft: Draft, specs: dict[str, JobSpec]) -> None:
@@ -195,7 +214,10 @@ class Loop:
                 results = [self._take(draft, submission, found, fresh, answers) for submission in item.submissions]
                 answers.jobs.append((item, results))
             case CancelJob():
-                answers.cancels.append((item, _cancel(draft, item)))
+                answers.others.append((item, _cancel(draft, item)))
+            case PartWithJobs():
+                draft.add_all(events_from_parting(self.state, item.cause, item.reason), item.actor)
+                answers.others.append((item, None))
             case MetricsRead():
                 return
             case report:
@@ -220,9 +242,9 @@ class Loop:
         placed = job.attempt.placements if job is not None and job.attempt is not None else ()
         return f"node:{placed[0].node_id}" if placed else "node:unknown"
 
-    def _allowed(self, actions: Sequence[Action]) -> Sequence[Action]:
-        """With little space left nothing is started, so nothing has to make room either."""
-        if self.disk.low is None:
+    def _allowed(self, actions: Sequence[Action], *, is_parting: bool) -> Sequence[Action]:
+        """Before the end, and with little space left, nothing is started; so nothing has to make room either."""
+        if self.disk.low is None and not is_parting:
             return actions
         return [action for action in actions if not isinstance(action, Start | Preempt)]
 

@@ -102,16 +102,14 @@ def events_from_cancel(job: Job, reason: str) -> list[Event]:
         return [JobEnded(job_id=job.job_id, end_state=JobState.CANCELLED, exit_reason=ExitReason.CANCELLED, reason=why)]
     if _stop_cause(job) is StopCause.CANCEL:
         return []
-    return [
-        StopOrdered(
-            job_id=job.job_id,
-            attempt=job.attempt.number,
-            cause=StopCause.CANCEL,
-            reason=why,
-            beneficiary=None,
-            grace_s=job.grace_s,
-        )
-    ]
+    return [_stop(job, StopCause.CANCEL, why)]
+
+
+def events_from_parting(state: State, cause: StopCause, reason: str) -> list[Event]:
+    """Everything that holds devices is asked to stop; what is stopping already is asked again only to cancel it."""
+    jobs = sorted((state.jobs[job_id] for job_id in state.index.holding), key=lambda job: job.order)
+    already = {StopCause.CANCEL} if cause is StopCause.CANCEL else set(StopCause)
+    return [_stop(job, cause, reason) for job in jobs if _stop_cause(job) not in already]
 
 
 def nodes_left(state: State, present: Sequence[Node]) -> list[str]:
@@ -166,6 +164,17 @@ def _ended(job: Job, ending: Ending, exit_code: int | None, now_s: float, retry:
         then=follows.then,
         end_state=follows.end_state,
         not_before_s=follows.not_before_s,
+    )
+
+
+def _stop(job: Job, cause: StopCause, reason: str) -> StopOrdered:
+    return StopOrdered(
+        job_id=job.job_id,
+        attempt=_attempt(job).number,
+        cause=cause,
+        reason=reason,
+        beneficiary=None,
+        grace_s=job.grace_s,
     )
 
 

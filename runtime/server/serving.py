@@ -9,7 +9,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from types import FrameType
 
 import uvicorn
@@ -59,7 +59,8 @@ class HttpServer(uvicorn.Server):
         """Begin an orderly end; may be called from a signal handler or another thread."""
         self.should_exit = True
         if self._event_loop is not None:
-            self._event_loop.call_soon_threadsafe(self._app.state.services.hub.close)
+            with suppress(RuntimeError):  # it has ended already
+                self._event_loop.call_soon_threadsafe(self._app.state.services.hub.close)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.should_exit and sig == signal.SIGINT:
@@ -74,6 +75,7 @@ class HttpServer(uvicorn.Server):
     async def run_app(self, sockets: list[socket.socket]) -> None:
         """Open the app, serve until stopped, close it. Raises what keeps the app from opening."""
         self._app.state.on_broken = self._give_up
+        self._app.state.on_parted = self.stop
         async with self._app.router.lifespan_context(self._app):
             await self.serve(sockets=sockets)
 

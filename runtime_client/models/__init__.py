@@ -20,6 +20,7 @@ from .views import (
     DeviceView,
     EventView,
     Explanation,
+    JobsAtShutdown,
     JobView,
     LogChunk,
     MetricPoint,
@@ -29,6 +30,7 @@ from .views import (
     RunUpdate,
     RunView,
     ServerInfo,
+    Shutdown,
     SubmitResult,
 )
 from .wire import API_VERSION, Envelope, ErrorBody, ErrorKind, JsonObject, JsonScalar, Wire
@@ -50,6 +52,7 @@ __all__ = [
     "Explanation",
     "JobSpec",
     "JobView",
+    "JobsAtShutdown",
     "JsonLines",
     "JsonObject",
     "JsonScalar",
@@ -63,6 +66,7 @@ __all__ = [
     "RunView",
     "ServerInfo",
     "SessionFence",
+    "Shutdown",
     "StdoutPattern",
     "SubmitResult",
     "SuccessCriteria",

@@ -5,6 +5,8 @@ Times are seconds since the epoch by the server's clock (`*_at`); None means it 
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from pydantic import Field
 
 from .spec import JobSpec
@@ -196,6 +198,21 @@ class EventView(Wire):
     project: str | None = None
     job_id: str | None = None
     data: JsonObject = Field(default_factory=dict)
+
+
+class JobsAtShutdown(StrEnum):
+    """What becomes of running jobs when the server is told to end."""
+
+    REQUEUE = "requeue"
+    """They get their notice, checkpoint, and resume at the next start."""
+    CANCEL = "cancel"
+    """They end for good."""
+
+
+class Shutdown(Wire):
+    """Tells the server to part with its jobs and end."""
+
+    jobs: JobsAtShutdown = JobsAtShutdown.REQUEUE
 
 
 class ServerInfo(Wire):

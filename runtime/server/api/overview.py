@@ -8,11 +8,12 @@ import sqlalchemy as sa
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from runtime.model.states import StopCause
 from runtime.server.envelope import answer
 from runtime.server.services import Services, Svc
 from runtime.server.views import node_views
 from runtime.store.records import count_outbox
-from runtime_client.models import Envelope, NodeView, ServerInfo
+from runtime_client.models import Envelope, JobsAtShutdown, NodeView, ServerInfo, Shutdown
 
 router = APIRouter(prefix="/v1", tags=["server"])
 
@@ -39,7 +40,7 @@ async def info(services: Svc) -> Response:
             mlflow_state="off" if services.mirror is None else services.mirror.state,
             priority_classes={name: cls.priority for name, cls in services.config.policy.classes.items()},
             n_outbox=await _n_outbox(services),
-            notices=_notices(services),
+            notices=await _notices(services),
         )
     )
 
@@ -49,6 +50,14 @@ async def nodes(services: Svc) -> Response:
     return answer(node_views(services.loop.state))
 
 
+@router.post("/shutdown", response_model=Envelope[Shutdown], status_code=202)
+async def shutdown(order: Shutdown, services: Svc) -> Response:
+    """Part with the running jobs, then end the server. Answers at once; jobs have their grace."""
+    cause = StopCause.CANCEL if order.jobs is JobsAtShutdown.CANCEL else StopCause.SHUTDOWN
+    await services.loop.part(cause, reason="the runtime is going down")
+    return answer(order, status=202)
+
+
 async def _n_outbox(services: Services) -> int:
     def read(connection: sa.Connection) -> int:
         return count_outbox(connection)
@@ -56,14 +65,14 @@ async def _n_outbox(services: Services) -> int:
     return await services.store.read(read)
 
 
-def _notices(services: Services) -> tuple[str, ...]:
+async def _notices(services: Services) -> tuple[str, ...]:
     notices: list[str] = []
     if services.disk.low is not None:
         notices.append(services.disk.low)
     if services.loop.trouble is not None:
         notices.append(f"the store fails: {services.loop.trouble}")
-    if services.mirror is not None and services.mirror.state.startswith("unreachable"):
-        notices.append(f"MLflow at {services.config.mlflow_url} is {services.mirror.state}; nothing is lost meanwhile")
+    if services.mirror is not None:
+        notices.extend(await services.mirror.notices())
     return tuple(notices)
 
 
