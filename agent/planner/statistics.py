@@ -18,6 +18,8 @@ from agent.store.views import Interval
 from agent.task import Direction
 
 CONFIDENCE = 0.95
+_ROUNDING = 1e-9
+"""Differences that vary less than this, in parts of the sides' own spread, are equal but for rounding."""
 
 
 class Comparison(StrEnum):
@@ -42,15 +44,37 @@ def mean_interval(values: Sequence[float], *, confidence: float = CONFIDENCE) ->
     n = len(values)
     if n < 2 or not all(math.isfinite(value) for value in values):
         return None
+    return _t_interval(values, _spread(values), confidence)
+
+
+def paired_interval(pairs: Sequence[tuple[float, float]], *, confidence: float = CONFIDENCE) -> Interval | None:
+    """t interval of the mean of first minus second over pairs (same seed); None as `mean_interval`.
+
+    A metric of coarse resolution (the accuracy on a few hundred examples) gives equal differences by chance now and
+    then, and those would pass for certainty. Where both sides vary and their differences do not, the spread is that
+    of the two sides as if they were not paired.
+    """
+    differences = [first - second for first, second in pairs]
+    if mean_interval(differences) is None:
+        return None
+    spread = _spread(differences)
+    sides = math.hypot(*(_spread(side) for side in zip(*pairs, strict=True)))
+    if spread <= sides * _ROUNDING:
+        spread = sides
+    return _t_interval(differences, spread, confidence)
+
+
+def _t_interval(values: Sequence[float], spread: float, confidence: float) -> Interval:
+    n = len(values)
     mean = math.fsum(values) / n
-    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
     half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * spread / math.sqrt(n)
     return Interval(estimate=mean, low=mean - half, high=mean + half, confidence=confidence, n=n)
 
 
-def paired_interval(pairs: Sequence[tuple[float, float]], *, confidence: float = CONFIDENCE) -> Interval | None:
-    """t interval of the mean of first minus second over pairs (same seed); None as `mean_interval`."""
-    return mean_interval([first - second for first, second in pairs], confidence=confidence)
+def _spread(values: Sequence[float]) -> float:
+    """Sample standard deviation."""
+    mean = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
 def compare(difference: Interval | None, *, direction: Direction, n_needed: int) -> Comparison:

@@ -53,6 +53,20 @@ def test_interval_of_equal_values_has_no_width() -> None:
     assert (found.low, found.high) == (0.5, 0.5)
 
 
+def test_equal_differences_of_sides_that_vary_are_not_certainty() -> None:
+    # spreads .0014142 each side, together .002; t(1, .975) = 12.7062; half width 12.7062 * .002 / sqrt(2) = .0179693
+    found = paired_interval([(0.967, 0.910), (0.969, 0.912)])
+    assert found is not None
+    assert found.estimate == pytest.approx(0.057)
+    assert found.high - found.estimate == pytest.approx(0.0179693, abs=1e-6)
+
+
+def test_equal_differences_of_sides_that_do_not_vary_are_exact() -> None:
+    found = paired_interval([(0.9, 0.8), (0.9, 0.8), (0.9, 0.8)])
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((0.1, 0.1))
+
+
 def test_interval_covers_the_truth_as_often_as_it_says() -> None:
     source = random.Random(7)
     n_sessions, n_covered = 2000, 0
