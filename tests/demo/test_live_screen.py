@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 
 import pytest
@@ -96,8 +97,9 @@ def test_finished_session_says_so():
     assert "finished" in text_of(snapshot(phase=Phase.FINISHED, session_state=SessionState.FINISHED))
 
 
-def test_screenshot_is_an_image_of_the_screen():
-    svg = screenshot(snapshot())
+def test_screenshot_is_an_image_of_the_screen_that_asks_for_nothing_outside():
+    svg = screenshot(snapshot(mlflow_url=None))
+    assert re.findall(r"https?://[^\"') <]+", svg) == ["http://www.w3.org/2000/svg"]
     assert svg.startswith("<svg")
     assert "preempting" in svg
 
