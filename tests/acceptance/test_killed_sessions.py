@@ -1,0 +1,107 @@
+"""A running session whose parts are killed with SIGKILL: it ends as if nothing had happened."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from fault_lab import (
+    FaultLab,
+    check_nothing_is_left,
+    check_whole,
+    eventually,
+    is_alive,
+    processes_with,
+)
+
+from agent.store.views import SessionState
+
+pytestmark = pytest.mark.kills
+
+
+@pytest.mark.parametrize("moment", ["start", "search", "confirm", "held_out"])
+@pytest.mark.parametrize("victim", ["session", "agent", "server"])
+def test_a_killed_service_costs_nothing(victim: str, moment: str, tmp_path: Path) -> None:
+    with FaultLab(tmp_path) as lab:
+        lab.start_session()
+        lab.await_moment(moment)
+        lab.kill(victim)
+        lab.await_end()
+        check_whole(lab, with_retries=False)
+        lab.down()
+        check_nothing_is_left(lab.home)
+
+
+@pytest.mark.parametrize("victim", ["session", "agent", "server"])
+def test_a_service_killed_again_and_again_costs_nothing(victim: str, tmp_path: Path) -> None:
+    with FaultLab(tmp_path) as lab:
+        lab.start_session()
+        for moment in ("start", "search", "confirm"):
+            lab.await_moment(moment)
+            lab.kill(victim)
+        lab.await_end()
+        check_whole(lab, with_retries=False)
+
+
+@pytest.mark.parametrize("victim", ["leader", "attempt supervisor"])
+def test_killed_training_goes_on_from_its_checkpoint(victim: str, tmp_path: Path) -> None:
+    with FaultLab(tmp_path) as lab:
+        lab.start_session()
+        for moment in ("search", "confirm"):
+            lab.await_moment(moment)
+            lab.kill(victim)
+        lab.await_end()
+        check_whole(lab, with_retries=True)
+        again = [job for job in lab.jobs() if len(job.attempts) == 2]
+        assert len(again) == 2
+        assert all(job.attempts[0].exit_reason in ("killed_by_signal", "supervisor_lost") for job in again)
+        lab.down()
+        check_nothing_is_left(lab.home)
+
+
+def test_a_killed_launcher_costs_nothing(tmp_path: Path) -> None:
+    with FaultLab(tmp_path) as lab:
+        lab.start_session()
+        for moment in ("start", "search", "confirm"):
+            lab.await_moment(moment)
+            lab.kill("launcher")
+        lab.await_end()
+        check_whole(lab, with_retries=False)
+
+
+@pytest.mark.parametrize("moment", ["start", "search", "confirm"])
+def test_a_session_goes_on_after_its_services_were_killed_and_started_again(moment: str, tmp_path: Path) -> None:
+    with FaultLab(tmp_path) as lab:
+        lab.start_session()
+        lab.await_moment(moment)
+        pids = [lab.service_pid(name) for name in ("supervisor", "server", "agent")]
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        eventually(lambda: not any(is_alive(pid) for pid in pids))
+        lab.up()
+        lab.await_end()
+        check_whole(lab, with_retries=False)
+
+
+@pytest.mark.parametrize("moment", ["search", "confirm"])
+def test_a_session_goes_on_after_everything_was_killed_at_once(moment: str, tmp_path: Path) -> None:
+    """As a power cut, but for the disk."""
+    with FaultLab(tmp_path) as lab:
+        lab.start_session()
+        lab.await_moment(moment)
+        lab.running_attempt(is_checkpointed=True)
+        for _ in range(3):
+            for pid in processes_with(lab.home):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        eventually(lambda: not processes_with(lab.home))
+        lab.up()
+        assert lab.session().state is SessionState.RUNNING
+        lab.await_end()
+        check_whole(lab, with_retries=True)
+        assert any(len(job.attempts) == 2 for job in lab.jobs())
+        lab.down()
+        check_nothing_is_left(lab.home)
