@@ -12,7 +12,7 @@ from runtime_client.models import Compute, JobSpec
 
 PATIENCE_S = 30.0
 """How long a good moment is waited for once half of the search is measured; then any busy one will do."""
-LATE = 0.6
+LATE = 0.7
 """Share of its steps after which an attempt may end before it is asked to leave."""
 URGENT_SEED = 7
 
