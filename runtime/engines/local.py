@@ -148,7 +148,7 @@ class LocalEngine:
     async def read_log(self, key: AttemptKey, offset: int, limit: int) -> tuple[bytes, int]:
         path = attempt_folder(self._attempts_dir, key.job_id, key.attempt) / records.LOG
         try:
-            with path.open("rb") as file:
+            with os.fdopen(records.open_plain(str(path)), "rb") as file:
                 size = file.seek(0, os.SEEK_END)
                 file.seek(min(max(0, offset), size))
                 return file.read(max(0, limit)), size
@@ -205,7 +205,13 @@ class LocalEngine:
         self._report(NotLaunched(key=watched.key, generation=watched.generation, exit_reason=reason, evidence=evidence))
 
     def _look(self, watched: Watched) -> None:
-        """See what became of one attempt, and report what is new."""
+        """See what became of one attempt, and report what is new; what can not be read now is read at the next look."""
+        try:
+            self._see(watched)
+        except OSError:
+            _log.exception("looking at %s failed; it is looked at again in %g s", watched.key, self._sweep_s)
+
+    def _see(self, watched: Watched) -> None:
         if watched.is_ending:
             return
         ending = watched.record(records.EXIT)
@@ -216,8 +222,9 @@ class LocalEngine:
                 self._end_without_supervisor(watched)
                 return
         if ending is not None:
+            reports = ending_reports(watched, ending)
             self._forget(watched)
-            self._say(ending_reports(watched, ending))
+            self._say(reports)
         elif supervisor is None:
             self._look_for_claim(watched)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -101,7 +102,7 @@ def _write(spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepare
     )
     variables = environment.job_environment(spec, facts, node.environ)
     environment.check_command(rendered, working_folder, variables)
-    facts.hyperparameters.write_text(environment.hyperparameters_yaml(spec), encoding="utf-8")
+    records.write_text(str(facts.hyperparameters), environment.hyperparameters_yaml(spec))
     for reader in prepared.readers:
         reader.skip_existing()
     save_positions(prepared)
@@ -149,7 +150,8 @@ def save_positions(prepared: Prepared) -> None:
 
 
 def _load_positions(prepared: Prepared) -> None:
+    """Without a sound record they are read from the start: some points come twice, none is lost."""
     saved = records.read(str(prepared.folder / records.METRICS))
-    if saved is not None:
-        for reader, position in zip(prepared.readers, saved["positions"], strict=True):
+    for reader, position in zip(prepared.readers, saved["positions"] if saved else (), strict=False):
+        with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
             reader.load(position)

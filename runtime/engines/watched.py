@@ -100,7 +100,7 @@ def keep_positions(watched: Watched) -> None:
 
 def log_tail(watched: Watched) -> str:
     try:
-        with (watched.prepared.folder / records.LOG).open("rb") as file:
+        with os.fdopen(records.open_plain(str(watched.prepared.folder / records.LOG)), "rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - LOG_TAIL_BYTES))
             return file.read(LOG_TAIL_BYTES).decode(errors="replace")
     except OSError:
@@ -145,8 +145,9 @@ def lost_record(was_killed: bool) -> dict[str, Any]:
 
 
 def _say_in_log(watched: Watched, text: str) -> None:
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
     try:
-        with (watched.prepared.folder / records.LOG).open("ab") as file:
+        with os.fdopen(os.open(watched.prepared.folder / records.LOG, flags), "wb") as file:
             file.write(f"nightlab: {text}\n".encode())
     except OSError:
         return

@@ -12,6 +12,7 @@ import math
 import os
 import re
 import signal
+import stat
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -118,6 +119,8 @@ class _GrowingFile:
             return b""
         try:
             found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                return b""
             if found.st_size < self._offset or (self._inode and found.st_ino != self._inode):
                 self._offset = 0
             self._inode, self._size = found.st_ino, found.st_size

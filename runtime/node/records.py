@@ -5,8 +5,10 @@ Imported by the launcher and the supervisors: standard library only, and as litt
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,29 +31,82 @@ METRICS = "metrics.json"
 """How far the metric sources were read."""
 
 _RESERVED_BYTES = 1024
+_MOST_BYTES = 64 * 1024 * 1024
+"""Of a record; ours are smaller by far."""
+_NUMBER = (int, float)
+_FIELDS: dict[str, dict[str, Any]] = {
+    SUPERVISOR: {"pid": int, "start_ticks": int, "boot_id": str, "marker": str},
+    STARTED: {"pid": int, "start_ticks": int, "at": _NUMBER},
+    METRICS: {"positions": list},
+    EXIT: {"exit_code": (int, type(None)), "was_killed": bool, "ended_at": _NUMBER},
+}
+_VOID: dict[str, Any] = {"exit_reason": str, "evidence": str}
+_LAUNCH_ERROR: dict[str, Any] = {"errno": (int, type(None)), "text": str}
 
 
 def read(path: str) -> dict[str, Any] | None:
-    """The record at `path`; None when there is none or it is not whole."""
+    """The record at `path`; None when there is none, or it is not whole, or nothing that we wrote."""
     try:
-        with open(path, "rb") as file:
-            record = json.loads(file.read())
-    except (FileNotFoundError, NotADirectoryError, ValueError):
+        with os.fdopen(open_plain(path), "rb") as file:
+            record = json.loads(file.read(_MOST_BYTES))
+        return record if isinstance(record, dict) and _is_sound(os.path.basename(path), record) else None
+    except (FileNotFoundError, NotADirectoryError, PermissionError, ValueError, TypeError, RecursionError):
         return None
-    return record if isinstance(record, dict) else None
+
+
+def open_plain(path: str) -> int:
+    """Open a file of the attempt for reading; a descriptor.
+
+    The job can reach these files. What it put in their place (a pipe, which would be waited for; a link, a folder)
+    is not there: FileNotFoundError.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            raise _nothing_plain(path) from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _nothing_plain(path)
+    return descriptor
+
+
+def _nothing_plain(path: str) -> FileNotFoundError:
+    return FileNotFoundError(errno.ENOENT, "no plain file", path)
+
+
+def _is_sound(name: str, record: dict[str, Any]) -> bool:
+    """Whether a record has the fields that its readers count on."""
+    if "void" in record:
+        fields = _VOID
+    elif "launch_error" in record:
+        record, fields = {**record, **dict(record["launch_error"])}, _LAUNCH_ERROR
+    else:
+        fields = _FIELDS.get(name, {})
+    return all(isinstance(record.get(field, ...), kinds) for field, kinds in fields.items())
 
 
 def write(path: str, record: dict[str, Any], *, is_durable: bool = True) -> None:
     """Replace the record at `path`. Raises OSError; then the earlier record, if any, is still there."""
+    _replace(path, json.dumps(record), is_durable=is_durable)
+    if is_durable:
+        sync_folder(os.path.dirname(path))
+
+
+def write_text(path: str, text: str) -> None:
+    """Put a text at `path` in place of whatever is there, for the owner alone. Raises OSError."""
+    _replace(path, text, is_durable=False)
+
+
+def _replace(path: str, text: str, *, is_durable: bool) -> None:
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
-        _write_new(temporary, json.dumps(record).encode(), is_durable=is_durable)
+        _write_new(temporary, text.encode(), is_durable=is_durable)
         os.rename(temporary, path)
     except OSError:
         remove(temporary)
         raise
-    if is_durable:
-        sync_folder(os.path.dirname(path))
 
 
 def claim(path: str, record: dict[str, Any]) -> bool:

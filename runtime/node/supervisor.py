@@ -166,7 +166,7 @@ class _Attempt:
 
     def _read_stop_order(self) -> None:
         try:
-            with open(os.path.join(self._folder, records.STOP), "rb") as file:
+            with os.fdopen(records.open_plain(os.path.join(self._folder, records.STOP)), "rb") as file:
                 body = file.read()
             if body == self._stop_seen:
                 return

@@ -14,7 +14,7 @@ from runtime.node.sockets import socket_folder
 
 
 def test_only_one_claim_succeeds(tmp_path: Path) -> None:
-    path = str(tmp_path / "supervisor.json")
+    path = str(tmp_path / "claim.json")
     script = "import sys; from runtime.node import records; print(records.claim(sys.argv[1], {'n': int(sys.argv[2])}))"
 
     def claim(n: int) -> str:
@@ -28,7 +28,7 @@ def test_only_one_claim_succeeds(tmp_path: Path) -> None:
     record = records.read(path)
     assert record is not None
     assert record["n"] == answers.index("True")
-    assert os.listdir(tmp_path) == ["supervisor.json"]
+    assert os.listdir(tmp_path) == ["claim.json"]
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b'{"a": 1', b"[1]", b"\xff\xfe"])
@@ -47,12 +47,12 @@ def test_a_failed_write_leaves_the_earlier_record(tmp_path: Path) -> None:
 
 
 def test_a_reserved_record_is_whole_json(tmp_path: Path) -> None:
-    path = str(tmp_path / "exit.json")
+    path = str(tmp_path / "record.json")
     records.reserve(path)
     assert not os.path.exists(path)
     records.write_reserved(path, {"exit_code": 0}, is_durable=True)
     assert records.read(path) == {"exit_code": 0}
-    assert os.listdir(tmp_path) == ["exit.json"]
+    assert os.listdir(tmp_path) == ["record.json"]
 
 
 def test_process_names_with_spaces_and_parentheses_are_understood() -> None:
