@@ -15,11 +15,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import IO
 
+from agent.store.faults import DiskFull, full_disk_named
 from agent.store.store import AgentStore
 
 LOOK_EVERY_S = 1.0
@@ -80,8 +82,9 @@ def run_service(
         care = _Care(spawn=spawn or _spawn, backoff_s=tuple(backoff_s))
         try:
             while not is_leaving.is_set():
-                _reap(store, care, home)
-                _start_missing(store, care, home)
+                with suppress(DiskFull), full_disk_named():
+                    _reap(store, care, home)
+                    _start_missing(store, care, home)
                 is_leaving.wait(LOOK_EVERY_S)
         finally:
             _let_leave(care)

@@ -3,7 +3,7 @@
 Leaving. Asked to leave (SIGTERM, Ctrl-C: `should_leave`), it gives the lock back and touches no job: the session
 stays running and goes on when the agent service is up again. Asked to stop (`research stop`: state stopping), queued
 jobs are asked back, running ones are left to finish, and the state becomes stopped; a resume reads their values.
-While the runtime is away it waits and then goes on.
+While the runtime is away, or the disk is full, it waits and then goes on.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from agent.planner.plan import Phase, Plan, first_plan
 from agent.planner.plan_text import plan_from_json
 from agent.state import GRAPH_VERSION, AgentState, Outcome
 from agent.store.book import TrialBook
+from agent.store.faults import DiskFull, full_disk_named
 from agent.store.fenced import FencedWriter, FenceLost, Line
 from agent.store.record import SessionRecord
 from agent.store.store import AgentStore
@@ -69,7 +70,9 @@ def run_session(session_id: str, deps: SessionDeps) -> SessionState:
         Exception: a bug; it is written to the session's activity first.
     """
     began = deps.monotonic()
-    fence = deps.store.claim(session_id, deps.pid or os.getpid())
+    fence = _claim(session_id, deps)
+    if fence is None:
+        return deps.store.session(session_id).state
     writer = FencedWriter(deps.store, session_id, fence)
     try:
         _live(writer, _WallClock(SessionRecord(writer), deps.monotonic, began), deps)
@@ -81,31 +84,67 @@ def run_session(session_id: str, deps: SessionDeps) -> SessionState:
     return deps.store.session(session_id).state
 
 
-def _live(writer: FencedWriter, clock: _WallClock, deps: SessionDeps) -> None:
-    """Go on through outages of the runtime until the session is left."""
-    record = SessionRecord(writer)
-    n_failures = 0
+def _claim(session_id: str, deps: SessionDeps) -> int | None:
+    """The fence; waits for space on the disk. None: asked to leave before there was any."""
+    outage = _Outage()
     while not deps.should_leave():
         try:
-            runtime = deps.connect()
-            since = runtime.info().last_seq
-            if n_failures > 0:
-                record.say([Line(step="session", text="the runtime is back")])
-            n_failures = 0
-            with open_checkpoints(deps.folder / f"{writer.session_id}.graph.db") as saver:
-                if _work(writer, clock, runtime, since, saver, deps):
+            with full_disk_named():
+                return deps.store.claim(session_id, deps.pid or os.getpid())
+        except DiskFull:
+            outage.wait(deps, over="")
+    return None
+
+
+@dataclass(slots=True)
+class _Outage:
+    """The runtime is away or the disk is full."""
+
+    n_waits: int = 0
+    """In a row."""
+    over: str = ""
+    """What to say when it is over."""
+
+    def wait(self, deps: SessionDeps, *, over: str) -> None:
+        self.over = over
+        deps.pause(_BACKOFF_S[min(self.n_waits, len(_BACKOFF_S) - 1)])
+        self.n_waits += 1
+
+
+def _live(writer: FencedWriter, clock: _WallClock, deps: SessionDeps) -> None:
+    """Go on through outages until the session is left."""
+    outage = _Outage()
+    while not deps.should_leave():
+        try:
+            with full_disk_named():
+                if _live_until_outage(writer, clock, deps, outage):
                     return
-        except RuntimeClientError as error:
-            if not error.retryable and error.code not in ("not_running", "no_token"):
-                raise
-            if n_failures == 0:
-                record.say([Line(step="session", text=f"waiting for the runtime: {error.message}")])
-            deps.pause(_BACKOFF_S[min(n_failures, len(_BACKOFF_S) - 1)])
-            n_failures += 1
-            if _is_asked_to_stop(record):
-                record.conclude(SessionState.STOPPED, "stopped while the runtime was away")
-                return
-    record.release()
+        except DiskFull:
+            outage.wait(deps, over="there is space on the disk again")
+    SessionRecord(writer).release()
+
+
+def _live_until_outage(writer: FencedWriter, clock: _WallClock, deps: SessionDeps, outage: _Outage) -> bool:
+    """True when the session needs this process no longer; False: the runtime is away."""
+    record = SessionRecord(writer)
+    try:
+        runtime = deps.connect()
+        since = runtime.info().last_seq
+        if outage.n_waits > 0:
+            record.say([Line(step="session", text=outage.over)])
+        outage.n_waits = 0
+        with open_checkpoints(deps.folder / f"{writer.session_id}.graph.db") as saver:
+            return _work(writer, clock, runtime, since, saver, deps)
+    except RuntimeClientError as error:
+        if not error.retryable and error.code not in ("not_running", "no_token"):
+            raise
+        if outage.n_waits == 0:
+            record.say([Line(step="session", text=f"waiting for the runtime: {error.message}")])
+        outage.wait(deps, over="the runtime is back")
+        if _is_asked_to_stop(record):
+            record.conclude(SessionState.STOPPED, "stopped while the runtime was away")
+            return True
+    return False
 
 
 def _is_asked_to_stop(record: SessionRecord) -> bool:

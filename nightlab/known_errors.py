@@ -7,6 +7,7 @@ import time
 import traceback
 from pathlib import Path
 
+from agent.store.faults import is_disk_full
 from runtime_client.errors import (
     Conflict,
     Forbidden,
@@ -36,6 +37,14 @@ def failure_of(error: Exception) -> Failure:
     """What to tell the person about `error`, and the exit code."""
     if isinstance(error, RuntimeClientError):
         return _of_client(error)
+    if is_disk_full(error):
+        return Failure(
+            f"no space is left on the disk ({_named(error)}): free some, then do this again; nothing was changed.",
+            exit_code=ExitCode.WORK_FAILED,
+            code="disk_full",
+            kind="unavailable",
+            is_retryable=True,
+        )
     if isinstance(error, OSError) and error.filename is not None:
         return Failure(
             f"{error.filename}: {error.strerror}",
@@ -67,11 +76,19 @@ def _failure(error: RuntimeClientError, exit_code: ExitCode, kind: str) -> Failu
     )
 
 
+def _named(error: Exception) -> str:
+    return str(getattr(error, "filename", None) or getattr(error, "orig", None) or error)
+
+
 def _bug(error: Exception) -> Failure:
     log = Path(tempfile.gettempdir()) / f"nightlab-bug-{time.strftime('%Y%m%d-%H%M%S')}.log"
-    log.write_text("".join(traceback.format_exception(error)))
+    try:
+        log.write_text("".join(traceback.format_exception(error)))
+        with_what = str(log)
+    except OSError:
+        with_what = "what --debug prints"
     return Failure(
-        f"a bug of nightlab: {type(error).__name__}: {error}. Please report it with {log}",
+        f"a bug of nightlab: {type(error).__name__}: {error}. Please report it with {with_what}",
         exit_code=ExitCode.BUG,
         code="bug",
         kind="fault",

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from nightlab.failure import wrong_use
+from nightlab.failure import ExitCode, wrong_use
 from nightlab.output import note, print_json
 from nightlab.services.control import Services, differences, is_up, present_settings, start
 from nightlab.services.health import answers
@@ -157,7 +157,7 @@ def _report(services: Services, is_new: bool, as_json: bool) -> None:
 
 
 def _stay(services: Services) -> None:
-    """Until Ctrl-C or SIGTERM: then stop in order; at a second one, at once."""
+    """Until Ctrl-C or SIGTERM: then stop in order; at a second one, at once, training included."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     note("Ctrl-C stops in order.")
@@ -170,7 +170,10 @@ def _stay(services: Services) -> None:
     try:
         services.stop()
     except KeyboardInterrupt:
-        services.stop_at_once()
+        from nightlab.services.remains import end_everything
+
+        end_everything(services, grace_s=0.0)
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
 def _interrupt(*_: object) -> None:

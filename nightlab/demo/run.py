@@ -22,6 +22,7 @@ from nightlab.live import LiveSnapshot, LiveView, SnapshotSource, screenshot
 from nightlab.output import console as standard_output
 from nightlab.patience import patiently
 from nightlab.services import Services, start_services
+from nightlab.services.remains import end_everything
 from nightlab.services.settings import DEFAULT_MLFLOW_PORT as MLFLOW_PORT
 from nightlab.services.settings import DEFAULT_PORT as PORT
 from runtime_client.errors import RuntimeClientError
@@ -30,7 +31,6 @@ from runtime_client.protocol import Runtime
 
 from .outcome import Outcome, outcome_of
 from .place import default_devices, digits_task, free_or_any, prepare_home, unfinished_session
-from .remains import end_remains
 from .summary import print_summary
 from .urgent import Moment, urgent_job, urgent_name
 
@@ -73,7 +73,7 @@ def run_demo(
             services = start_services(
                 folder, devices=devices, port=free_or_any(PORT), mlflow_port=free_or_any(MLFLOW_PORT)
             )
-            with _orderly_end(services, folder, say):
+            with _orderly_end(services, say):
                 stage = Stage(folder, task, services.client, console, screenshots)
                 outcome, report = stage.play()
         except KeyboardInterrupt:
@@ -103,7 +103,7 @@ def _interrupts() -> Iterator[None]:
 
 
 @contextmanager
-def _orderly_end(services: Services, home: Path, say: Callable[[str], None]) -> Iterator[None]:
+def _orderly_end(services: Services, say: Callable[[str], None]) -> Iterator[None]:
     """Whatever happens inside, nothing is left running outside.
 
     One Ctrl-C stops in order: jobs checkpoint and are requeued. Another one while that goes on kills everything;
@@ -120,20 +120,7 @@ def _orderly_end(services: Services, home: Path, say: Callable[[str], None]) -> 
             services.stop()
         except KeyboardInterrupt:
             grace_s = 0.0
-        with _uninterrupted():
-            services.stop_at_once()
-            end_remains(home, grace_s=grace_s)
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """For a few seconds of work that must not be cut short."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        end_everything(services, grace_s=grace_s)
 
 
 @dataclass(slots=True)

@@ -60,7 +60,7 @@ def start(settings: ServiceSettings, *, is_tied: bool = False) -> Services:
         if is_up(settings.home):
             raise wrong_use(f"nightlab is already up for {settings.home}; stop it with: nightlab down", code="up")
         end_leftovers(files)
-        settings = with_ports(settings)
+        settings = with_ports(settings, present_settings(settings.home))
         write_private(files.settings, settings.to_json())
         supervisor = spawn_supervisor(settings, is_tied=is_tied)
         services = Services(settings, supervisor=supervisor)
@@ -83,7 +83,7 @@ def start_services(
     database_url: str | None = None,
     agent: bool = True,
 ) -> Services:
-    """Start services that end with this process. Port 0 takes a free one.
+    """Start services that end with this process. Port 0 takes a free one, that of the last time where it can.
 
     Args:
         mlflow: whether records are mirrored to an MLflow server: ours, or the one at `mlflow_url`.
@@ -159,7 +159,7 @@ class Services:
         while is_up(self.settings.home):
             pid = _supervisor_pid(self._files)
             if pid is not None and pid != signalled:
-                write_private(self._files.stop_request, jobs.value)
+                self._ask(jobs, must_reach=number is signal.SIGTERM)
                 with suppress(ProcessLookupError):
                     os.kill(pid, number)
                 signalled = pid
@@ -168,6 +168,19 @@ class Services:
                 watch(state.phase)
             time.sleep(POLL_S)
         end_leftovers(self._files)
+
+    def _ask(self, jobs: JobsAtStop, *, must_reach: bool) -> None:
+        """Write the request that the supervisor reads; without one it requeues.
+
+        Raises:
+            OSError: it can not be written, as on a full disk, and another fate of the jobs must be asked for.
+        """
+        try:
+            self._files.stop_request.unlink(missing_ok=True)
+            write_private(self._files.stop_request, jobs.value)
+        except OSError:
+            if must_reach and jobs is not JobsAtStop.REQUEUE:
+                raise
 
     def _release(self) -> None:
         client = self.__dict__.pop("client", None)

@@ -32,17 +32,27 @@ class SupervisorProcess:
     """Write end of a pipe: when it closes, the supervisor stops. None: it is on its own."""
 
 
-def with_ports(settings: ServiceSettings) -> ServiceSettings:
-    """Fill in free ports where 0 was asked for, and refuse taken ones."""
+def with_ports(settings: ServiceSettings, before: ServiceSettings | None = None) -> ServiceSettings:
+    """Fill in free ports where 0 was asked for, and refuse taken ones.
+
+    Args:
+        before: what the services of this home ran with last. Its ports are taken again where they are free, because
+            training that still runs, and links that people have kept, know no others.
+    """
     chosen = iter(free_ports(2))
     if settings.port == 0:
-        settings = replace(settings, port=next(chosen))
+        settings = replace(settings, port=_free_again(before.port if before else None) or next(chosen))
     if settings.mlflow_port == 0:
-        settings = replace(settings, mlflow_port=next(chosen))
+        known = _free_again(before.mlflow_port if before else None)
+        settings = replace(settings, mlflow_port=known if known not in (None, settings.port) else next(chosen))
     _refuse_taken(settings.port, "the runtime", "--port")
     if settings.mlflow_port is not None:
         _refuse_taken(settings.mlflow_port, "MLflow", "--mlflow-port")
     return settings
+
+
+def _free_again(port: int | None) -> int | None:
+    return port if port and is_free(port) else None
 
 
 def _refuse_taken(port: int, purpose: str, option: str) -> None:

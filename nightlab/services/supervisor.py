@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -163,13 +164,16 @@ class Supervisor:
             self._n_stops += 1
 
     def _tell(self, phase: Phase) -> None:
-        SupervisorState(
+        """Nobody's life hangs on it: with a full disk the old words stay."""
+        state = SupervisorState(
             pid=os.getpid(),
             started_at=self._started_at,
             phase=phase,
             services={name: service.state for name, service in self._services.items()},
             has_left_jobs=self._has_left_jobs,
-        ).write(self._files)
+        )
+        with suppress(OSError):
+            state.write(self._files)
 
     # How it ends: the agent first, so that nobody submits; then the jobs, through the server; then the rest.
 

@@ -1,5 +1,6 @@
 """What commands print for people and programs."""
 
+import errno
 import json
 
 import pytest
@@ -61,3 +62,9 @@ def test_other_exceptions_are_bugs_with_a_log() -> None:
     failure = failure_of(ZeroDivisionError("division by zero"))
     assert failure.exit_code == 4
     assert "ZeroDivisionError" in failure.message
+
+
+def test_a_full_disk_is_no_bug_whoever_meets_it() -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+    assert failure_of(full).exit_code == 1
+    assert "free some" in failure_of(full).message
