@@ -288,7 +288,8 @@ def check_jobs(trials: list[TrialView], jobs: dict[str, JobView], *, with_retrie
     assert sorted(tags) == sorted(t.trial_id for t in trials)
     assert {job.state for job in jobs.values()} == {"succeeded"}
     if not with_retries:
-        assert {job.job_id: len(job.attempts) for job in jobs.values() if len(job.attempts) != 1} == {}
+        again = {job.job_id: job.attempts for job in jobs.values() if len(job.attempts) != 1}
+        assert not again, "\n".join(str(attempt) for attempts in again.values() for attempt in attempts)
 
 
 def check_curve(client: RuntimeClient, trial: TrialView, job: JobView) -> None:
