@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from nightlab.demo.remains import processes_of
+from nightlab.services.remains import processes_of
 
 DEADLINE_S = 400.0
 

@@ -14,7 +14,7 @@ from demo_process import DemoProcess
 from agent.store.store import AgentStore
 from agent.store.views import Purpose, SessionState, TrialState
 from nightlab.demo.place import SHORT_SEEDS, SHORT_TRIALS
-from nightlab.demo.remains import processes_of
+from nightlab.services.remains import processes_of
 
 EPOCHS = 60
 pytestmark = [pytest.mark.demo, pytest.mark.timeout(900)]

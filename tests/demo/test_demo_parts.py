@@ -19,11 +19,11 @@ from agent.store.store import AgentStore
 from agent.store.views import SessionState
 from nightlab.demo.outcome import outcome_of
 from nightlab.demo.place import digits_task, examples_folder, prepare_home, unfinished_session
-from nightlab.demo.remains import end_remains, processes_of
 from nightlab.demo.summary import preemption_story, print_summary
 from nightlab.demo.urgent import PATIENCE_S, Moment, urgent_job
 from nightlab.failure import Failure
 from nightlab.live.snapshot import SlotLine
+from nightlab.services.remains import end_remains, processes_of
 
 TRAINING = replace(slots()[0], checkpoint_step=20, step=22, n_steps=60)
 STARTING_UP = replace(slots()[0], name="cpu:1", checkpoint_step=None, step=None)
