@@ -13,7 +13,7 @@ from urllib.parse import quote
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
-from .errors import ServerFault, TimedOut
+from .errors import NotFound, ServerFault, TimedOut
 from .home import read_address
 from .models import (
     EventView,
@@ -195,8 +195,15 @@ def _with_token(spec: JobSpec) -> JobSpec:
     return spec.model_copy(update={"idempotency_token": uuid.uuid4().hex})
 
 
-def _segment(value: str) -> str:
-    return quote(value, safe="")
+def _segment(name: str) -> str:
+    """An id as a part of a path.
+
+    Raises:
+        NotFound: nothing has such a name, and it would make another path.
+    """
+    if not name or "/" in name or name in (".", ".."):
+        raise NotFound(f"{name!r} is no id of a job or run", code="no_such_id")
+    return quote(name, safe="")
 
 
 def _one(model: type[T], data: object) -> T:

@@ -73,7 +73,7 @@ def list_jobs(
             job.state,
             job.spec.experiment_name,
             job.spec.priority_class,
-            placed(job) if not job.is_ended else "",
+            "" if job.is_ended or job.state == "queued" else placed(job),
             ago(job.submitted_at),
             _remark(job),
         )

@@ -48,7 +48,9 @@ def refused(
 
 def no_such_job(job_id: str) -> Refused:
     return refused(
-        ErrorKind.NOT_FOUND, "no_such_job", f"there is no job {job_id!r}; `nightlab job list` shows those that exist"
+        ErrorKind.NOT_FOUND,
+        "no_such_job",
+        f"there is no job {job_id[:80]!r}; `nightlab job list` shows those that exist",
     )
 
 

@@ -179,8 +179,8 @@ def test_ids_can_not_leave_their_place_in_the_path() -> None:
         return httpx.Response(404, json={"v": 1, "error": {"code": "c", "kind": "not_found", "message": "m"}})
 
     with pytest.raises(NotFound):
-        client_of(answer).job("../info?x=1")
-    assert seen == [b"/v1/jobs/..%2Finfo%3Fx%3D1"]
+        client_of(answer).job("j1?x=1&..")
+    assert seen == [b"/v1/jobs/j1%3Fx%3D1%26.."]
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "127.0.0.1:7070", "http://[", "http://127.0.0.1:99999999"])
@@ -243,3 +243,11 @@ def test_a_refused_stream_is_not_asked_for_again() -> None:
 def test_a_stream_of_something_else_is_a_server_fault() -> None:
     with pytest.raises(ServerFault):
         next(client_of(lambda _: httpx.Response(200, text="hello")).events(since=0))
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "j1/logs", "../nodes"])
+def test_an_id_that_would_be_another_path_is_asked_of_nobody(name: str) -> None:
+    client = client_of(lambda request: pytest.fail(f"asked {request.url}"))
+    for ask in (client.job, client.cancel, client.explain, client.logs, client.metrics, client.run):
+        with pytest.raises(NotFound, match="no id"):
+            ask(name)

@@ -129,8 +129,11 @@ async def explain_job(job_id: str, services: Svc) -> Response:
         return answer(Explanation(job_id=job_id, state=row.state.value, summary=words_for_ended(row)))
     now_s = max(services.clock(), state.clock_s)
     reasons = explain(state, job_id, now_s=now_s, policy=services.config.policy)
-    summary, details = reasons.summary, reasons.details
+    summary, details, beneficiary = reasons.summary, reasons.details, reasons.beneficiary
     if job.state is JobState.QUEUED:
+        if job.n_attempts > 0:
+            before, beneficiary = await _why_again(services, job_id)
+            details = (before, *details)
         notices = tuple(note for note in (services.disk.low, services.loop.trouble) if note is not None)
         if notices:
             summary, details = f"{job_id} waits: {notices[0]}", (*notices[1:], summary, *details)
@@ -141,9 +144,21 @@ async def explain_job(job_id: str, services: Svc) -> Response:
             summary=summary,
             queue_position=reasons.queue_position,
             details=details,
-            beneficiary=reasons.beneficiary,
+            beneficiary=beneficiary,
         )
     )
+
+
+async def _why_again(services: Services, job_id: str) -> tuple[str, str | None]:
+    """How the latest attempt of a queued job ended, and for whom it left."""
+
+    def read(connection: sa.Connection) -> tuple[JobRow | None, list[history.AttemptRow]]:
+        return history.get_job(connection, job_id), history.get_attempts(connection, [job_id])[job_id]
+
+    row, attempts = await services.store.read(read)
+    if row is None or not attempts:
+        return "it ran before", None
+    return row.state_reason or "it ran before", attempts[-1].beneficiary
 
 
 @router.get("/{job_id}/logs", response_model=Envelope[LogChunk])
@@ -155,6 +170,7 @@ async def read_logs(
     limit: Annotated[int, Query(ge=1, le=MAX_LOG_BYTES)] = 2**20,
 ) -> Response:
     """Output of an attempt from a byte offset; a negative one counts from the end."""
+    _check_id(job_id)
 
     def read(connection: sa.Connection) -> tuple[JobRow | None, list[history.AttemptRow]]:
         return history.get_job(connection, job_id), history.get_attempts(connection, [job_id])[job_id]
@@ -224,13 +240,21 @@ def _result(result: Accepted | Refused, views: Any) -> SubmitResult:
 
 
 async def _row(services: Services, job_id: str) -> JobRow:
+    _check_id(job_id)
     row = await services.store.read(lambda connection: history.get_job(connection, job_id))
     if row is None:
         raise no_such_job(job_id)
     return row
 
 
+def _check_id(job_id: str) -> None:
+    if job_number(job_id) is None:
+        raise no_such_job(job_id)
+
+
 async def _read_view(services: Services, job_id: str) -> JobView:
+    _check_id(job_id)
+
     def read(connection: sa.Connection) -> list[JobView]:
         row = history.get_job(connection, job_id)
         return [] if row is None else read_job_views(connection, [row], mlflow_url=services.config.mlflow_url)

@@ -176,7 +176,9 @@ def test_a_critical_job_preempts_and_the_victim_resumes_from_its_checkpoint(tmp_
         assert (victim.attempts[0].outcome, victim.attempts[0].beneficiary) == ("preempted", "j2")
         assert victim.state_reason == "waits for devices again; was preempted for j2"
         assert made.client.run(victim.run_id).status == "SCHEDULED"
-        assert made.client.explain("j1").queue_position == 1
+        told = made.client.explain("j1")
+        assert (told.queue_position, told.beneficiary) == (1, "j2")
+        assert told.details[0] == "waits for devices again; was preempted for j2"
         made.finish("j2")
         made.in_state("j1", "running")
         assert made.engine.attempts[key("j1", 2)].order.resume_step == 40
