@@ -93,7 +93,7 @@ def _read_yaml(text: str, source: Path) -> dict[str, object]:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
         what = getattr(error, "problem", None) or str(error)
-        raise TaskError(source, [Problem(path="", message=f"{where}{what}")]) from error
+        raise TaskError(source, [Problem(path="", message=f"not readable as YAML: {where}{what}")]) from error
     except (RecursionError, ValueError) as error:
         raise TaskError(source, [Problem(path="", message=f"not readable as YAML: {error}")]) from error
     if not isinstance(data, dict):
@@ -114,6 +114,14 @@ def _explain(detail: ErrorDetails, data: object) -> Problem:
             return Problem(path=path, message=f"unknown key{hint} Allowed: {', '.join(allowed)}".replace("? A", "? a"))
         case "missing":
             return Problem(path=path, message="is required")
+        case "union_tag_invalid":
+            context = detail["ctx"]
+            key = context["discriminator"].strip("'")
+            what = f"must be one of {context['expected_tags']}; seen: {context['tag']!r}"
+            return Problem(path=f"{path}.{key}", message=what)
+        case "union_tag_not_found":
+            key = detail["ctx"]["discriminator"].strip("'")
+            return Problem(path=f"{path}.{key}", message="is required")
         case "value_error":
             return Problem(path=path, message=f"{detail['msg'].removeprefix('Value error, ')}")
         case _:
@@ -178,6 +186,7 @@ def _cross_checks(task: Task) -> Iterator[Problem]:
     for name in task.job.parameters:
         if name in task.space:
             yield Problem(path=f"job.parameters.{name}", message=f"is searched too (space.{name}); keep one of them")
+    yield from _reach_checks(task)
     yield from _fidelity_checks(task, searched)
     if task.held_out is not None:
         for name in task.held_out.parameters:
@@ -196,6 +205,25 @@ def _cross_checks(task: Task) -> Iterator[Problem]:
         value = getattr(task.seeds, field)
         if value + 4 * task.seeds.fresh >= 2**32:
             yield Problem(path=f"seeds.{field}", message=f"{value} is too large; seeds stay below 2**32")
+
+
+def _reach_checks(task: Task) -> Iterator[Problem]:
+    """Parameters that would never reach the script: the search would compare a configuration with itself.
+
+    `args_style: none`, written out, is taken at its word: the script reads the file at HYPERPARAMETERS_PATH.
+    """
+    if "args_style" in task.job.model_fields_set:
+        return
+    command = task.job.command if isinstance(task.job.command, str) else " ".join(task.job.command)
+    names = [*task.space, *([task.fidelity.parameter] if task.fidelity else [])]
+    lost = [name for name in names if f"{{{name}}}" not in command]
+    if lost and "HYPERPARAMETERS_PATH" not in command:
+        what = (
+            f"is required: nothing passes {', '.join(lost)} to the command. `argparse` appends --{lost[0]} VALUE "
+            f"(others: hydra, env, yaml); or write {{{lost[0]}}} in the command; or `none`, for a script that reads "
+            "the file at HYPERPARAMETERS_PATH"
+        )
+        yield Problem(path="job.args_style", message=what)
 
 
 def _fidelity_checks(task: Task, searched: list[str]) -> Iterator[Problem]:

@@ -41,7 +41,7 @@ def test_code_runs_from_the_folder_of_the_task_file_by_default(tmp_path: Path) -
 
 def test_a_relative_code_folder_is_resolved_against_the_file(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
-    text = GOOD.replace("args_style: argparse}", "code_source: {root_path: src}}")
+    text = GOOD.replace("args_style: argparse}", "args_style: argparse, code_source: {root_path: src}}")
     (tmp_path / "task.yaml").write_text(text)
     task = load_task(tmp_path / "task.yaml")
     assert task.job.code_source is not None
@@ -74,17 +74,18 @@ def test_unknown_keys_come_with_a_suggestion(old: str, new: str, path: str, part
         ("low: 1.0e-4", "low: 0.0", "space.lr", ["above 0 on a logarithmic scale"]),
         ("default: 1.0e-3", "default: 3.0", "space.lr", ["default (3.0) must lie between"]),
         ("default: a", "default: c", "space.kind", ["'c' is not among the choices ['a', 'b']"]),
-        ("type: float", "type: flaot", "space.lr", ["flaot", "'float'"]),
+        ("type: float", "type: flaot", "space.lr.type", ["must be one of 'float', 'int'", "seen: 'flaot'"]),
+        ("{type: float,", "{", "space.lr.type", ["is required"]),
         ("choices: [a, b]", "choices: [a, a]", "space.kind.choices", ["'a' is given twice"]),
         ("low: 1.0e-4", "low: .nan", "space.lr.low", ["finite"]),
         ("task: digits", "task: ''", "task", ["''"]),
         (
-            "args_style: argparse}",
-            "code_source: {root_path: nowhere}}",
+            "argparse}",
+            "argparse, code_source: {root_path: nowhere}}",
             "job.code_source.root_path",
             ["nowhere is not a folder"],
         ),
-        ("args_style: argparse}", "parameters: {lr: 1}}", "job.parameters.lr", ["is searched too"]),
+        ("argparse}", "argparse, parameters: {lr: 1}}", "job.parameters.lr", ["is searched too"]),
         ("budgets:", "fidelity: {parameter: lr, value: 3}\nbudgets:", "fidelity.parameter", ["'lr' is searched"]),
         (
             "budgets:",
@@ -102,6 +103,33 @@ def test_impossible_values_are_named_with_what_was_seen_and_what_is_allowed(
     found_path, message = the_problem(old, new, tmp_path)
     assert found_path == path
     assert all(part in message for part in parts), message
+
+
+def test_parameters_that_reach_the_script_by_nothing_are_refused(tmp_path: Path) -> None:
+    path, message = the_problem(", args_style: argparse", "", tmp_path)
+    assert path == "job.args_style"
+    assert "passes lr, kind to the command" in message
+    path, message = the_problem("python train.py, args_style: argparse", "'python train.py --lr {lr}'", tmp_path)
+    assert "passes kind to" in message
+    filled = GOOD.replace("python train.py, args_style: argparse", "'python train.py --lr {lr} --kind {kind}'")
+    found = problems_of(filled + "fidelity: {parameter: epochs, value: 3}\n", tmp_path)
+    assert [path for path, _ in found] == ["job.args_style"]
+    assert "epochs" in found[0][1]
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        "{command: python train.py, args_style: none}",
+        "{command: 'python train.py --lr {lr} --kind {kind}'}",
+        "{command: [python, train.py, '--lr={lr}', '{kind}']}",
+        "{command: python train.py --config $HYPERPARAMETERS_PATH}",
+    ],
+)
+def test_parameters_reach_the_script_by_placeholders_or_a_file(job: str, tmp_path: Path) -> None:
+    text = GOOD.replace("{command: python train.py, args_style: argparse}", job)
+    assert job in text
+    assert parse_task(text, source=tmp_path / "task.yaml").job.args_style == "none"
 
 
 def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
