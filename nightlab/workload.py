@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import types
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -65,12 +66,16 @@ def read_workload(path: Path) -> Fields:
 
 
 def scalar(text: str) -> object:
-    """A flag's value as a person means it: numbers (`1e-3` too), true, false, null, JSON; otherwise the text."""
+    """A flag's value as a person means it: numbers (`1e-3` too), true, false, null, JSON; otherwise the text.
+
+    `inf` and `nan` stay text: JSON has no such numbers, and a script's own parser reads them.
+    """
     for convert in (int, float):
         try:
-            return convert(text)
+            number = convert(text)
         except ValueError:
             continue
+        return number if math.isfinite(number) else text
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     if text.lower() in ("null", "none"):

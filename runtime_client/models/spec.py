@@ -7,8 +7,10 @@ are two fields, and `max_retries` is 0 by default.
 
 from __future__ import annotations
 
+import math
+import re
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -63,6 +65,27 @@ class StdoutPattern(Wire):
     pattern: str
     """Either groups `name` and `value`, or one group per metric (`loss (?P<loss>\\S+)`); `step` is optional."""
 
+    @field_validator("pattern")
+    @classmethod
+    def _has_metrics(cls, value: str) -> str:
+        compile_pattern(value)
+        return value
+
+
+def compile_pattern(pattern: str) -> re.Pattern[str]:
+    """Raises ValueError when it is no pattern, or has no group that could be a metric."""
+    try:
+        compiled = re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(f"metric pattern {pattern!r}: {error}") from error
+    groups = set(compiled.groupindex)
+    if not groups - {"step"} or ("name" in groups) != ("value" in groups):
+        raise ValueError(
+            f"metric pattern {pattern!r} needs named groups: either `name` and `value`, or one per metric, "
+            r"such as `loss (?P<loss>\S+)`"
+        )
+    return compiled
+
 
 class JsonLines(Wire):
     """Metrics from JSON objects, one a line: numeric fields are metrics, `step` (or `epoch`) is the step."""
@@ -95,6 +118,21 @@ class SessionFence(Wire):
 
     session_id: str = Field(pattern=NAME_PATTERN, max_length=100)
     fence: int = Field(ge=1, lt=2**63)
+
+
+def _check_json(value: Any, path: str) -> None:
+    """Raises ValueError for what JSON has no form for, and would lose on the way."""
+    if isinstance(value, dict):
+        for name, below in value.items():
+            _check_json(below, f"{path}.{name}")
+    elif isinstance(value, list | tuple):
+        for index, below in enumerate(value):
+            _check_json(below, f"{path}.{index}")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{path.lstrip('.')}: {value} is no number of JSON; write it as text ('{value}')")
+    elif value is not None and not isinstance(value, str | int | float):
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        raise ValueError(f"{path.lstrip('.')}: {value!r} is a {kind}; give a number, a text, a truth value or None")
 
 
 class JobSpec(Wire):
@@ -143,6 +181,12 @@ class JobSpec(Wire):
     def _command_not_empty(cls, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
         if not value or (isinstance(value, str) and not value.strip()):
             raise ValueError("the command is empty")
+        return value
+
+    @field_validator("parameters")
+    @classmethod
+    def _parameters_are_json(cls, value: JsonObject) -> JsonObject:
+        _check_json(value, "")
         return value
 
     @field_validator("priority_class")

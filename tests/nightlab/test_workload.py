@@ -78,7 +78,17 @@ def test_no_command_and_no_file_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("3", 3), ("1e-3", 1e-3), ("true", True), ("null", None), ("adam", "adam"), ("[1, 2]", [1, 2]), ("[1,", "[1,")],
+    [
+        ("3", 3),
+        ("1e-3", 1e-3),
+        ("true", True),
+        ("null", None),
+        ("adam", "adam"),
+        ("[1, 2]", [1, 2]),
+        ("[1,", "[1,"),
+        ("inf", "inf"),
+        ("-NaN", "-NaN"),
+    ],
 )
 def test_values_of_flags_are_read_as_a_person_means_them(text: str, value: object) -> None:
     assert scalar(text) == value
