@@ -23,6 +23,7 @@ from typing import Any, Protocol
 
 from runtime.node.event_files import NotAnEventFile, first_record_bytes, scalars, whole_records
 from runtime_client.models import JobSpec, JsonLines, StdoutPattern, TensorBoardFiles
+from runtime_client.models.spec import compile_pattern
 
 Point = tuple[str, float, int, float]
 """(name, value, step, seconds since the epoch)"""
@@ -85,21 +86,6 @@ def _reader(source: StdoutPattern | JsonLines | TensorBoardFiles, log: Path, fol
             return _JsonLines(_GrowingFile(folder / str(path).replace("{job_id}", job_id)), is_of_this_attempt=False)
         case TensorBoardFiles():
             return _EventFiles(folder / source.path.replace("{job_id}", job_id))
-
-
-def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Raises ValueError when it is no pattern, or has no group that could be a metric."""
-    try:
-        compiled = re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"metric pattern {pattern!r}: {error}") from error
-    groups = set(compiled.groupindex)
-    if not groups - {"step"} or ("name" in groups) != ("value" in groups):
-        raise ValueError(
-            f"metric pattern {pattern!r} needs named groups: either `name` and `value`, or one per metric, "
-            r"such as `loss (?P<loss>\S+)`"
-        )
-    return compiled
 
 
 class _GrowingFile:

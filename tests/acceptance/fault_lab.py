@@ -66,6 +66,17 @@ def eventually(ask: Callable[[], T | None], *, within_s: float = 30.0, what: str
         time.sleep(0.03)
 
 
+def holds(ask: Callable[[], bool], *, for_s: float) -> None:
+    """
+    Raises:
+        AssertionError: `ask` was false once.
+    """
+    deadline = time.monotonic() + for_s
+    while time.monotonic() < deadline:
+        assert ask()
+        time.sleep(0.1)
+
+
 class FaultLab:
     """`with FaultLab(folder) as lab`: services that end with the test, and nothing of them is left."""
 

@@ -66,6 +66,7 @@ async def _n_outbox(services: Services) -> int:
 
 
 async def _notices(services: Services) -> tuple[str, ...]:
+    await services.disk.refresh()
     notices: list[str] = []
     if services.disk.low is not None:
         notices.append(services.disk.low)

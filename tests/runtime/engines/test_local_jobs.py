@@ -92,7 +92,12 @@ def test_parameters_reach_an_unchanged_script(tmp_path: Path) -> None:
         ("python t.py", {"environment": Environment(python="/no/python")}, ExitReason.BAD_PYTHON, "does not exist"),
         ("true", {"code_source": CodeSource(root_path="/no/folder")}, ExitReason.BAD_COMMAND, "/no/folder"),
         (("no-such-program", "x"), {}, ExitReason.BAD_COMMAND, "not on PATH"),
-        ("true", {"metric_sources": (StdoutPattern(pattern="("),)}, ExitReason.BAD_COMMAND, "metric pattern"),
+        (
+            "true",
+            {"metric_sources": (StdoutPattern.model_construct(pattern="("),)},
+            ExitReason.BAD_COMMAND,
+            "metric pattern",
+        ),
         ("t {seed}", {}, ExitReason.BAD_COMMAND, "has no seed"),
     ],
 )

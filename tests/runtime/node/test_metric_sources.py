@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runtime.node.metric_sources import LONGEST_LINE, Reader, SourceFailed, compile_pattern, read_to_end, readers
+from runtime.node.metric_sources import LONGEST_LINE, Reader, SourceFailed, read_to_end, readers
 from runtime_client.models import JobSpec, JsonLines, StdoutPattern
 
 
@@ -89,7 +89,7 @@ def test_a_pattern_that_would_hang_is_given_up(log: Path) -> None:
 @pytest.mark.parametrize("pattern", ["loss", "(", r"(?P<step>\d+)", r"(?P<name>\w+)", r"(?P<value>\d+) (?P<loss>\d)"])
 def test_patterns_without_a_metric_are_refused(pattern: str) -> None:
     with pytest.raises(ValueError, match="metric pattern"):
-        compile_pattern(pattern)
+        StdoutPattern(pattern=pattern)
 
 
 def test_json_lines_give_their_numbers(log: Path) -> None:

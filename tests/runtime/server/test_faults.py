@@ -276,3 +276,12 @@ def test_the_address_file_is_there_exactly_while_the_server_is(tmp_path: Path) -
         with RuntimeClient.from_home(tmp_path) as client:
             assert client.info().n_devices == 2
     assert not made.server.config.address_path.exists()
+
+
+def test_little_space_is_told_at_once_though_nothing_else_happens(tmp_path: Path) -> None:
+    now = [1000.0]
+    with lab(tmp_path, low_disk_bytes=1, clock=lambda: now[0]) as made:
+        assert made.client.info().notices == ()
+        made.engine.free = 0
+        now[0] += 10.0
+        assert "low disk" in made.client.info().notices[0]
