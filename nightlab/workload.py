@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import re
 import types
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -38,6 +39,14 @@ class _UniqueKeys(yaml.SafeLoader):
                 mark = node.value[index][0].start_mark
                 raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is given twice", mark)
         return super().construct_mapping(node, deep=deep)
+
+
+# `3e-4` is a number in YAML 1.2 and to everybody who writes one; PyYAML, which has YAML 1.1, reads a text.
+_UniqueKeys.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+\Z"),
+    list("-+.0123456789"),
+)
 
 
 def read_workload(path: Path) -> Fields:
@@ -130,6 +139,8 @@ def checked_spec(fields: Fields, *, source: str) -> JobSpec:
         return JobSpec.model_validate(fields)
     except ValidationError as error:
         raise _refusal(error.errors(include_url=False), source) from error
+    except RecursionError as error:
+        raise wrong_use(f"{source}: nested too deeply, or a part of it contains itself", code="invalid_spec") from error
 
 
 def _refusal(details: Sequence[ErrorDetails], source: str) -> Failure:

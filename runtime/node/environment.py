@@ -92,6 +92,8 @@ def _own_variables(spec: JobSpec, facts: AttemptFacts) -> dict[str, str]:
         "MLFLOW_TRACKING_URI": facts.tracking_url,
         "MLFLOW_TRACKING_TOKEN": facts.attempt_token,
         "MLFLOW_DISABLE_TELEMETRY": "true",
+        # At its end a run prints a link to its page on the tracking server; the gateway has no pages.
+        "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
         "WORLD_SIZE": str(facts.n_ranks),
         "LOCAL_WORLD_SIZE": str(len(facts.devices)),
         "NUM_NODES": str(facts.n_nodes),
@@ -102,6 +104,8 @@ def _own_variables(spec: JobSpec, facts: AttemptFacts) -> dict[str, str]:
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "CUDA_VISIBLE_DEVICES": ",".join(map(str, facts.devices)) if facts.is_accelerator else "",
     }
+    if spec.code_source is not None:
+        own["CODE_SOURCE_PATH"] = spec.code_source.root_path
     if spec.seed is not None:
         own["NIGHTLAB_SEED"] = str(spec.seed)
     if facts.resume_from is not None:

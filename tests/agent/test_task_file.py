@@ -39,6 +39,18 @@ def test_code_runs_from_the_folder_of_the_task_file_by_default(tmp_path: Path) -
     assert task.job.code_source.root_path == str(tmp_path.resolve())
 
 
+def test_numbers_with_an_exponent_are_numbers(tmp_path: Path) -> None:
+    text = GOOD.replace(
+        "args_style: argparse}", "args_style: argparse, parameters: {a: 1e-5, b: 2.5E3, c: -1e2, d: 1e}}"
+    )
+    assert parse_task(text, source=tmp_path / "task.yaml").job.parameters == {
+        "a": 1e-5,
+        "b": 2500.0,
+        "c": -100.0,
+        "d": "1e",
+    }
+
+
 def test_a_relative_code_folder_is_resolved_against_the_file(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     text = GOOD.replace("args_style: argparse}", "args_style: argparse, code_source: {root_path: src}}")

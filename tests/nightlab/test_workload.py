@@ -204,3 +204,13 @@ def test_a_foreign_workload_file_makes_a_spec(tmp_path: Path, capsys: pytest.Cap
 def test_choices_of_flags_are_those_of_the_contract() -> None:
     assert [style.value for style in ArgsStyleOption] == [style.value for style in ArgsStyle]
     assert {one.value for one in PriorityClass} == set(Policy().classes)
+
+
+def test_numbers_of_a_file_with_an_exponent_are_numbers(tmp_path: Path) -> None:
+    asked = written(tmp_path, "experiment_name: a\ncommand: c\nparameters: {a: 3e-4, b: .5e1, c: 3e, d: '3e-4'}\n")
+    assert spec_of(asked).parameters == {"a": 3e-4, "b": 5.0, "c": "3e", "d": "3e-4"}
+
+
+def test_a_file_that_contains_itself_is_refused(tmp_path: Path) -> None:
+    asked = written(tmp_path, "experiment_name: a\ncommand: c\nparameters: &p {q: *p}\n")
+    assert "contains itself" in refusal(asked).message

@@ -22,7 +22,7 @@ from runtime.node.environment import (
     job_environment,
 )
 from runtime.node.launch_errors import CannotLaunch
-from runtime_client.models import Environment, JobSpec
+from runtime_client.models import CodeSource, Environment, JobSpec
 
 SERVER = {
     "PATH": "/usr/bin:/bin",
@@ -84,8 +84,19 @@ def test_tells_the_job_about_itself(tmp_path: Path) -> None:
     assert "MLFLOW_RUN_ID" not in found
 
 
-def test_nothing_to_resume_and_no_seed_leave_their_variables_unset(tmp_path: Path) -> None:
-    assert {"NIGHTLAB_RESUME_FROM", "NIGHTLAB_SEED"}.isdisjoint(environment(tmp_path))
+def test_links_of_mlflow_that_lead_nowhere_are_not_printed_unless_asked_for(tmp_path: Path) -> None:
+    name = "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"
+    asked = JobSpec(experiment_name="x", command="t", env_variables={name: "false"})
+    assert (environment(tmp_path)[name], environment(tmp_path, asked)[name]) == ("true", "false")
+
+
+def test_nothing_to_resume_no_seed_and_no_code_leave_their_variables_unset(tmp_path: Path) -> None:
+    assert {"NIGHTLAB_RESUME_FROM", "NIGHTLAB_SEED", "CODE_SOURCE_PATH"}.isdisjoint(environment(tmp_path))
+
+
+def test_the_folder_with_the_code_is_named(tmp_path: Path) -> None:
+    spec = JobSpec(experiment_name="x", command="cd $CODE_SOURCE_PATH", code_source=CodeSource(root_path="/my code"))
+    assert environment(tmp_path, spec)["CODE_SOURCE_PATH"] == "/my code"
 
 
 def test_cpu_slots_hide_accelerators_and_share_the_cores(tmp_path: Path) -> None:
