@@ -27,6 +27,8 @@ COMMANDS = {
     "demo": "A whole research session on real training, in minutes.",
 }
 """Each lives in `nightlab.commands.<name>`, which has an `app`."""
+GROUPS = ("job", "node", "research")
+"""These do nothing by themselves; alone they show their help."""
 
 
 class LazyGroup(TyperGroup):
@@ -76,7 +78,8 @@ def _root(
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and leave with its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
-    sys.exit(_run(given or ["--help"]))
+    is_bare = not given or given in ([name] for name in GROUPS)
+    sys.exit(_run([*given, "--help"] if is_bare else given))
 
 
 def _run(given: list[str]) -> int:
@@ -129,13 +132,16 @@ def _tell(failure: Failure, given: list[str]) -> None:
 
 def _show_wrong_use(error: TyperException, given: list[str]) -> None:
     if _wants_json(given):
-        message = error.format_message()
-        _tell(Failure(message, exit_code=ExitCode.WRONG_USE, code="wrong_use", kind="invalid"), given)
+        _tell(Failure(_words_of(error), exit_code=ExitCode.WRONG_USE, code="wrong_use", kind="invalid"), given)
         return
     context = getattr(error, "ctx", None)
-    print(f"nightlab: {error.format_message()}", file=sys.stderr)
+    print(f"nightlab: {_words_of(error)}", file=sys.stderr)
     if context is not None:
         print(f"How it is used: {context.command_path} --help", file=sys.stderr)
+
+
+def _words_of(error: TyperException) -> str:
+    return str(error.format_message()).replace("Value error, ", "")
 
 
 def _wants_json(given: list[str]) -> bool:

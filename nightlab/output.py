@@ -67,6 +67,11 @@ def console() -> Console:
     return Console(highlight=False, width=None if sys.stdout.isatty() else 160)
 
 
+def print_words(text: str) -> None:
+    """Sentences: broken between words on a terminal, one line elsewhere."""
+    console().print(text, markup=False, soft_wrap=not sys.stdout.isatty())
+
+
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, state_column: int | None = None) -> None:
     """A plain table; columns whose title begins with `#` are right-aligned."""
     from rich.table import Table

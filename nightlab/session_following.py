@@ -23,7 +23,7 @@ def follow_session(home: Path, session_id: str, *, is_quiet: bool) -> SessionVie
     with closing(AgentStore.open(home)) as store:
         if not is_quiet:
             with RuntimeClient.from_home(home) as client:
-                view = LiveView(SnapshotSource(client, store, session_id), console())
+                view = LiveView(SnapshotSource(client, store, session_id), console(), ctrl_c="Ctrl-C leaves it running")
                 patiently(lambda: view.follow(_has_ended))
         while (session := store.session(session_id)).state in AT_WORK:
             time.sleep(POLL_S)

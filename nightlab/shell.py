@@ -35,8 +35,10 @@ def _behind_shim(python: Path) -> str:
     return answer.stdout.strip() or str(python)
 
 
-def named_python(text: str) -> str:
-    """The absolute path of `--python`: a file, the folder of an environment, or a name on PATH.
+def named_python(text: str, *, named_by: str = "--python") -> str:
+    """The absolute path of an interpreter: a file, the folder of an environment, or a name on PATH.
+
+    `named_by` is the option or the place in a file that says so.
 
     Raises:
         Failure: there is no such interpreter.
@@ -51,7 +53,7 @@ def named_python(text: str) -> str:
         return str(given.absolute())
     what = "does not exist" if not given.exists() else "is no Python interpreter that can be run"
     raise wrong_use(
-        f"--python {text}: {given.absolute()} {what}; give the path of an interpreter or of a virtual environment.",
+        f"{named_by} {text}: {given.absolute()} {what}; give the path of an interpreter or of a virtual environment.",
         code="bad_python",
         path="environment.python",
     )

@@ -143,7 +143,10 @@ def cancel(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """End jobs: waiting ones at once, running ones with notice and grace. Exit 1 if one could not be cancelled."""
+    """End jobs that wait or run.
+
+    Waiting ones at once, running ones with notice and grace. Exit 1 if one could not be cancelled.
+    """
     from runtime_client.errors import Rejected
 
     done: list[object] = []
@@ -169,7 +172,10 @@ def cancel(
 
 @app.command("explain", epilog="Example:  nightlab job explain j1")
 def explain(job_id: JobId, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Say why a job waits, was preempted or failed: the answer of the functions that decide."""
+    """Say why a job waits, stepped aside or failed.
+
+    The answer of the functions that decide.
+    """
     with runtime(home) as client:
         explanation = client.explain(job_id)
     if as_json:

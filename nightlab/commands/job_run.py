@@ -176,7 +176,14 @@ def _from_flags(asked: Asked) -> dict[str, Any]:
     from nightlab.workload import split_pair
 
     command: object = asked.command or None
-    if len(asked.command) == 1 and " " in asked.command[0].strip():
+    is_text = bool(asked.command) and " " in asked.command[0].strip()
+    if is_text and asked.command[1:2] and asked.command[1].startswith("-"):
+        raise wrong_use(
+            f"{asked.command[1]} stands after the command {asked.command[0]!r}; options of nightlab come before it.",
+            code="option_after_command",
+            path="command",
+        )
+    if is_text and len(asked.command) == 1:
         command = asked.command[0]
     flat = {
         "command": command,

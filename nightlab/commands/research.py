@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nightlab.failure import ExitCode, Failure, unreachable, work_failed, wrong_use
-from nightlab.output import ago, note, plural, print_json, print_table
+from nightlab.output import ago, note, plural, print_json, print_table, print_words
 
 from .options import HomeOption, JsonOption, home_folder
 
@@ -84,7 +84,7 @@ def list_sessions(home: HomeOption = None, as_json: JsonOption = False) -> None:
 def show(
     session_id: SessionId, follow: FollowOption = False, home: HomeOption = None, as_json: JsonOption = False
 ) -> None:
-    """Show a session: its trials, its best, what it does and why, its result."""
+    """Show a session: trials, best, what it does and why."""
     from nightlab.session_page import print_session, session_data
 
     folder = home_folder(home)
@@ -114,7 +114,10 @@ def stop(session_id: SessionId, home: HomeOption = None, as_json: JsonOption = F
 def resume(
     session_id: SessionId, follow: FollowOption = False, home: HomeOption = None, as_json: JsonOption = False
 ) -> None:
-    """Go on with a session that was stopped, or failed for a reason that is mended."""
+    """Go on with a session that was stopped or failed.
+
+    What made it fail should be mended before.
+    """
     from agent.store.store import SessionNotRunnable
 
     folder = home_folder(home)
@@ -139,7 +142,10 @@ def report(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the session's report as it stands now, one HTML file that needs nothing else; print where it is."""
+    """Write a session's report; print where it is.
+
+    One HTML file that needs nothing else, as things stand now.
+    """
     from agent.report import gather_report_input, write_report
 
     folder = home_folder(home)
@@ -183,7 +189,8 @@ def _task(task_file: Path) -> Task:
     named = task.job.environment.python
     if named is not None:
         near_file = task_file.parent / Path(named).expanduser()
-        python: str | None = named_python(str(near_file) if "/" in named else named)
+        where = f"{task_file}: job.environment.python"
+        python: str | None = named_python(str(near_file) if "/" in named else named, named_by=where)
     else:
         python = present_python()
     job = task.job.model_copy(update={"environment": Environment(python=python)})
@@ -240,9 +247,11 @@ def _follow_or_say_how(folder: Path, session_id: str, follow: bool, as_json: boo
         raise typer.Exit(ExitCode.INTERRUPTED) from None
     if ended.state == "failed":
         raise work_failed(f"{session_id} failed: {ended.message}", code="session_failed")
-    if not as_json:
-        print(
-            ended.result.sentence
-            if ended.result
-            else f"{session_id} is {ended.state} ({plural(ended.n_trials, 'trial')})"
-        )
+    if as_json:
+        return
+    if ended.result is None:
+        print(f"{session_id} is {ended.state} ({plural(ended.n_trials, 'trial')})")
+        return
+    print_words(ended.result.sentence)
+    if ended.report_path:
+        print(f"report {ended.report_path}")

@@ -25,10 +25,11 @@ URGENT = "bold red"
 QUIET = "bright_black"
 MIDDLE_ROWS = 5
 BORDER = "bright_black"
+STOPS_IN_ORDER = "Ctrl-C stops in order"
 
 
-def render(snapshot: LiveSnapshot, width: int, height: int = 30) -> RenderableType:
-    """At most `height` rows: slots and the activity shrink to fit, the rest is fixed."""
+def render(snapshot: LiveSnapshot, width: int, height: int = 30, *, ctrl_c: str = STOPS_IN_ORDER) -> RenderableType:
+    """At most `height` rows: slots and the activity shrink to fit, the rest is fixed. `ctrl_c`: what Ctrl-C does."""
     width = max(60, width)
     max_slots = max(2, (height - 17) // 2)
     parts: list[RenderableType] = [_header(snapshot, width), _slots(snapshot, width, max_slots)]
@@ -38,7 +39,7 @@ def render(snapshot: LiveSnapshot, width: int, height: int = 30) -> RenderableTy
     n_lines = _n_queue_lines(snapshot)
     parts.append(_queue_and_preemptions(snapshot, width, n_lines))
     parts.append(_activity(snapshot, width, max(1, rest - (n_lines + 2) - 2)))
-    parts.append(_footer(snapshot, width))
+    parts.append(_footer(snapshot, width, ctrl_c))
     return Group(*parts)
 
 
@@ -272,13 +273,14 @@ def _activity(snapshot: LiveSnapshot, width: int, n_lines: int) -> Panel:
     return _panel(Group(*(lines or [Text("…", style=QUIET)])), "the agent", height=n_lines + 2)
 
 
-def _footer(snapshot: LiveSnapshot, width: int) -> Text:
+def _footer(snapshot: LiveSnapshot, width: int, ctrl_c: str) -> Text:
+    remark = words.clean(snapshot.notices[0]) if snapshot.notices else "" if snapshot.phase in PHASE_STYLE else ctrl_c
     is_up = snapshot.mlflow_state == "up"
     line = Text.assemble(
         (" MLflow ", "bold"),
         (words.clean(snapshot.mlflow_state), "green" if is_up else "yellow"),
         (f" {snapshot.mlflow_url}" if is_up and snapshot.mlflow_url else "", QUIET),
         (f" · {wording.plural(snapshot.n_outbox, 'record')} to mirror" if snapshot.n_outbox else "", QUIET),
-        (f" · {words.clean(snapshot.notices[0])}" if snapshot.notices else " · Ctrl-C stops in order", QUIET),
+        (f" · {remark}" if remark else "", QUIET),
     )
     return _fit(line, width)

@@ -184,6 +184,9 @@ def _phase(session: SessionView, trials: Sequence[TrialView]) -> Phase:
         return Phase.SEARCHING
     if Purpose.HELD_OUT in open_purposes:
         return Phase.HELD_OUT
+    is_looked_at = any(t.purpose is Purpose.HELD_OUT for t in trials)
+    if is_looked_at and Purpose.REPLICATE not in open_purposes:
+        return Phase.HELD_OUT  # the look was the last job; the verdict is being written
     return Phase.CONFIRMING if any(t.purpose is Purpose.REPLICATE for t in trials) else Phase.SEARCHING
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.live import Live
 
 from .lines import Narrator
-from .screen import render
+from .screen import STOPS_IN_ORDER, render
 from .snapshot import LiveSnapshot
 from .source import SnapshotSource
 
@@ -22,10 +22,16 @@ Watch = Callable[[LiveSnapshot], bool]
 
 
 class LiveView:
-    """Shows snapshots of one session until told to stop. `follow` may be called again: nothing is told twice."""
+    """Shows snapshots of one session until told to stop. `follow` may be called again: nothing is told twice.
 
-    def __init__(self, source: SnapshotSource, console: Console, *, period_s: float = PERIOD_S) -> None:
+    `ctrl_c` says in the footer what Ctrl-C does to the session; the caller does it.
+    """
+
+    def __init__(
+        self, source: SnapshotSource, console: Console, *, ctrl_c: str = STOPS_IN_ORDER, period_s: float = PERIOD_S
+    ) -> None:
         self._source = source
+        self._ctrl_c = ctrl_c
         self._console = console
         self._period_s = period_s
         self._narrator = Narrator()
@@ -41,7 +47,8 @@ class LiveView:
         with Live(console=self._console, auto_refresh=False, vertical_overflow="crop") as live:
             while True:
                 snapshot = self._source.snapshot()
-                live.update(render(snapshot, self._console.width, self._console.height - 1), refresh=True)
+                height = self._console.height - 1
+                live.update(render(snapshot, self._console.width, height, ctrl_c=self._ctrl_c), refresh=True)
                 if watch(snapshot):
                     return snapshot
                 time.sleep(self._period_s)

@@ -97,6 +97,17 @@ def test_finished_session_says_so():
     assert "finished" in text_of(snapshot(phase=Phase.FINISHED, session_state=SessionState.FINISHED))
 
 
+def test_the_footer_says_what_ctrl_c_does_while_there_is_something_to_stop():
+    def foot_of(shown: LiveSnapshot) -> str:
+        console = Console(width=100, height=30, file=io.StringIO(), force_terminal=False, legacy_windows=False)
+        with console.capture() as captured:
+            console.print(render(shown, 100, 30, ctrl_c="Ctrl-C leaves it running"))
+        return captured.get().splitlines()[-1]
+
+    assert "Ctrl-C leaves it running" in foot_of(snapshot())
+    assert "Ctrl-C" not in foot_of(snapshot(phase=Phase.FINISHED, session_state=SessionState.FINISHED))
+
+
 def test_screenshot_is_an_image_of_the_screen_that_asks_for_nothing_outside():
     svg = screenshot(snapshot(mlflow_url=None))
     assert re.findall(r"https?://[^\"') <]+", svg) == ["http://www.w3.org/2000/svg"]

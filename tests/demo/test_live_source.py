@@ -130,6 +130,16 @@ def test_phase_follows_state_and_what_runs(source, store, client, state, purpose
     assert source.snapshot().phase is phase
 
 
+def test_after_the_held_out_look_the_session_does_not_confirm_again(source, store, client):
+    launch(store, client, 2)
+    first, look = store.rows
+    store.rows = [
+        replace(first, purpose=Purpose.REPLICATE, state=TrialState.MEASURED),
+        replace(look, purpose=Purpose.HELD_OUT, state=TrialState.MEASURED),
+    ]
+    assert source.snapshot().phase is Phase.HELD_OUT
+
+
 def test_what_has_no_slot_is_in_the_queue(source, store, client):
     launch(store, client, 3)
     client.advance(2.0)

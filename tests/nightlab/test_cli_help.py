@@ -68,6 +68,24 @@ def test_an_unknown_command_is_wrong_use_with_a_suggestion() -> None:
     assert "'status'" in ended.err
 
 
+@pytest.mark.parametrize("group", ["job", "node", "research"])
+def test_a_group_alone_shows_its_help(group: str) -> None:
+    assert nightlab(group).out == nightlab(group, "--help").out
+
+
+def test_a_wrong_choice_is_told_in_words_of_ours() -> None:
+    ended = nightlab("job", "run", "--priority", "urgent", "--", "true")
+    assert ended.exit_code == 2
+    assert "'urgent' is not one of 'critical', 'normal', 'exploratory'" in ended.err
+    assert "Value error" not in ended.err
+
+
+def test_options_after_a_command_of_one_word_are_refused() -> None:
+    ended = nightlab("job", "run", "--dry-run", "python -c 1", "--gpus", "1")
+    assert ended.exit_code == 2
+    assert "--gpus stands after the command" in ended.err
+
+
 def test_wrong_use_is_an_envelope_with_json() -> None:
     ended = nightlab("job", "list", "--limit", "many", "--json")
     assert ended.exit_code == 2

@@ -49,7 +49,7 @@ def test_a_task_whose_python_does_not_exist_is_wrong_use(task_file: Path) -> Non
     task_file.write_text(TASK.replace("job: {", "job: {environment: {python: /no/python}, "))
     ended = nightlab("research", "start", str(task_file), home=task_file.parent)
     assert ended.exit_code == 2
-    assert "/no/python" in ended.err
+    assert f"{task_file}: job.environment.python /no/python" in ended.err
 
 
 def test_without_a_runtime_a_session_is_not_started(task_file: Path) -> None:
