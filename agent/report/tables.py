@@ -12,6 +12,8 @@ from . import wording
 from .facts import ReportInput, best_trial, is_measured
 from .timeline import Preemption
 
+AT_ONCE_S = 0.5
+"""Seconds away that nobody counts."""
 PURPOSE_WORDS = {
     Purpose.SEARCH: "search",
     Purpose.REPLICATE: "fresh seed",
@@ -28,6 +30,8 @@ class TrialRow:
     params: tuple[str, ...]
     seed: int
     value: str
+    other_metric: str | None
+    """What the value is of, where it is not the objective's metric."""
     status: str
     """Empty for a measured trial."""
     job_id: str
@@ -82,6 +86,7 @@ def trial_rows(facts: ReportInput) -> list[TrialRow]:
                 params=tuple(wording.parameter(trial.params.get(name)) for name in facts.task.space),
                 seed=trial.seed,
                 value=wording.number(trial.value),
+                other_metric=_other_metric(facts, trial),
                 status=_status(trial),
                 job_id=trial.job_id or wording.NONE,
                 n_attempts=wording.NONE if job is None else str(len(job.attempts)),
@@ -92,6 +97,11 @@ def trial_rows(facts: ReportInput) -> list[TrialRow]:
             )
         )
     return rows
+
+
+def _other_metric(facts: ReportInput, trial: TrialView) -> str | None:
+    held_out = facts.task.held_out
+    return held_out.metric if held_out is not None and trial.purpose is Purpose.HELD_OUT else None
 
 
 def _status(trial: TrialView) -> str:
@@ -172,4 +182,5 @@ def _came_back(p: Preemption) -> str:
         return "not resumed"
     if p.resumed_at is None or p.left_at is None:
         return f"attempt {p.resumed_attempt}"
-    return f"attempt {p.resumed_attempt}, {wording.duration(p.resumed_at - p.left_at)} later"
+    away_s = p.resumed_at - p.left_at
+    return f"attempt {p.resumed_attempt}, {'at once' if away_s < AT_ONCE_S else wording.duration(away_s) + ' later'}"

@@ -120,8 +120,8 @@ def figures(outcome: Outcome, took_s: float) -> Text:
     return Text(
         f"Finished trials: {outcome.n_measured} ({n_jobs}) in {wording.duration(took_s)}. "
         f"Slots busy: {wording.percent(use.leased_share)} of {wording.duration(use.span_s)} on "
-        f"{wording.plural(use.n_devices, 'slot')} (between first and last metric of each attempt: "
-        f"{wording.percent(use.user_share)})."
+        f"{wording.plural(use.n_devices, 'slot')} (training was logging for "
+        f"{wording.percent(use.user_share)} of it; the rest is mostly imports)."
     )
 
 

@@ -108,6 +108,11 @@ def test_every_trial_has_a_row(html, facts):
     assert [int(r) for r in rows] == [t.number for t in facts.trials]
 
 
+def test_the_value_of_a_held_out_look_is_not_told_as_the_objective_s(html, facts):
+    section = html[html.index('id="trials"') : html.index('id="failures"')]
+    assert section.count(f'<div class="quiet">{facts.task.held_out.metric}</div>') == 1
+
+
 def test_failures_are_counted_by_reason(html):
     section = html[html.index('id="failures"') : html.index('id="budget"')]
     assert "code_error" in section
