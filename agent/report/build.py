@@ -38,7 +38,7 @@ def build_report(facts: ReportInput) -> str:
         result=result,
         w=wording,
         sentence=_sentence(facts),
-        verdict_class=VERDICT_CLASS.get(result.verdict, "open") if result else "open",
+        verdict_class=_verdict_class(facts),
         is_over=facts.session.state in {SessionState.FINISHED, SessionState.FAILED},
         n_search_measured=sum(is_measured(t) for t in facts.search_trials),
         n_measured=sum(is_measured(t) for t in facts.trials),
@@ -63,12 +63,19 @@ def build_report(facts: ReportInput) -> str:
     )
 
 
+def _verdict_class(facts: ReportInput) -> str:
+    if facts.session.result is not None:
+        return VERDICT_CLASS.get(facts.session.result.verdict, "open")
+    return "bad" if facts.session.state is SessionState.FAILED else "open"
+
+
 def _sentence(facts: ReportInput) -> str:
     if facts.session.result is not None:
         return facts.session.result.sentence
     best = best_trial(facts)
     if best is None:
-        return "No trial has been measured yet."
+        is_over = facts.session.state in {SessionState.FINISHED, SessionState.FAILED}
+        return "No trial gave a value." if is_over else "No trial has been measured yet."
     metric = facts.task.objective.metric
     return (
         f"The session has no result yet. Best single value of {metric} so far: {wording.number(best.value)} "

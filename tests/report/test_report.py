@@ -198,6 +198,8 @@ def test_session_where_everything_failed(facts):
     html = build_report(replace(facts, session=session, trials=trials, points={}))
     assert "every trial failed" in html
     assert "code_error" in html
+    assert '<span class="pill bad">failed</span>' in html
+    assert "No trial gave a value." in html
 
 
 def test_default_that_stays_best_has_no_seed_comparison(facts):
