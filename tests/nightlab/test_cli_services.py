@@ -116,6 +116,16 @@ def test_a_watched_job_that_fails_is_exit_1(home: Path, code: Path) -> None:
     assert ended.data["attempts"][0]["exit_code"] == 3
 
 
+def test_the_python_of_the_readme_runs(home: Path, code: Path) -> None:
+    readme = Path(__file__).parents[2] / "README.md"
+    snippet = readme.read_text().partition("```python\n")[2].partition("```")[0]
+    environment = {**os.environ, "NIGHTLAB_HOME": str(home)}
+    done = subprocess.run(
+        [sys.executable, "-c", snippet], cwd=code, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("succeeded\n", "")
+
+
 def test_ctrl_c_detaches_from_a_watched_job(home: Path, code: Path) -> None:
     argv = [sys.executable, "-m", "nightlab", "job", "run", "--watch", "--python", sys.executable, "--"]
     watching = subprocess.Popen(
