@@ -77,9 +77,17 @@ def _root(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and leave with its exit code."""
+    _open_streams()
     given = sys.argv[1:] if arguments is None else arguments
     is_bare = not given or given in ([name] for name in GROUPS)
     sys.exit(_run([*given, "--help"] if is_bare else given))
+
+
+def _open_streams() -> None:
+    """Python has no stream where the caller closed one, as some schedulers do: what is printed there goes nowhere."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
 def _run(given: list[str]) -> int:
@@ -121,13 +129,16 @@ def _tell(failure: Failure, given: list[str]) -> None:
         return
     from nightlab.output import print_json_error
 
-    print_json_error(
-        code=failure.code,
-        kind=failure.kind,
-        message=failure.message,
-        is_retryable=failure.is_retryable,
-        path=failure.path,
-    )
+    try:
+        print_json_error(
+            code=failure.code,
+            kind=failure.kind,
+            message=failure.message,
+            is_retryable=failure.is_retryable,
+            path=failure.path,
+        )
+    except OSError:  # Standard output is what failed.
+        print(f"nightlab: {failure.message}", file=sys.stderr)
 
 
 def _show_wrong_use(error: TyperException, given: list[str]) -> None:

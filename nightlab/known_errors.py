@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
-import time
 import traceback
-from pathlib import Path
 
 from agent.store.faults import is_disk_full
 from runtime_client.errors import (
@@ -81,10 +80,10 @@ def _named(error: Exception) -> str:
 
 
 def _bug(error: Exception) -> Failure:
-    log = Path(tempfile.gettempdir()) / f"nightlab-bug-{time.strftime('%Y%m%d-%H%M%S')}.log"
     try:
-        log.write_text("".join(traceback.format_exception(error)))
-        with_what = str(log)
+        handle, with_what = tempfile.mkstemp(prefix="nightlab-bug-", suffix=".log")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as log:
+            log.write("".join(traceback.format_exception(error)))
     except OSError:
         with_what = "what --debug prints"
     return Failure(

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from cli_process import nightlab
@@ -95,3 +96,19 @@ def test_wrong_use_is_an_envelope_with_json() -> None:
 
 def test_version_is_printed() -> None:
     assert nightlab("--version").out.startswith("nightlab ")
+
+
+@pytest.mark.parametrize("redirection", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_stream_is_no_fault(redirection: str, tmp_path: Path) -> None:
+    command = f'"{sys.executable}" -m nightlab node list --home "{tmp_path}" {redirection}'
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == 3, done.stderr
+    assert "bug" not in done.stderr
+
+
+def test_a_full_disk_under_standard_output_is_said_in_a_sentence() -> None:
+    command = f'"{sys.executable}" -m nightlab job list --limit many --json >/dev/full'
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("nightlab: ")
+    assert "Traceback" not in done.stderr
