@@ -106,7 +106,7 @@ def _check_devices(state: State) -> None:
 
 def _check_indexes(state: State) -> None:
     expected = recompute_indexes(state)
-    for name in ("free", "kinds", "queue", "delayed", "deadlines", "holding"):
+    for name in ("free", "kinds", "queue", "delayed", "deadlines", "holding", "stopping", "movable", "limits"):
         kept, slow = getattr(state.index, name), getattr(expected, name)
         _require(state, kept == slow, f"index `{name}` equals its recomputation", f"kept {kept}, should be {slow}")
 
@@ -131,6 +131,7 @@ def recompute_indexes(state: State) -> Indexes:
     for job in sorted(state.jobs.values(), key=lambda job: job.order):
         if job.state in HOLDING:
             slow.holding.add(job.job_id)
+            _index_holder(slow, job)
         elif job.not_before_s > state.clock_s:
             slow.delayed.append(Delayed(job.not_before_s, job.order, job.job_id))
         else:
@@ -140,7 +141,18 @@ def recompute_indexes(state: State) -> Indexes:
             slow.deadlines.append(Deadline(job.queued_since_s + job.queue_timeout_s, job.job_id))
     slow.delayed.sort()
     slow.deadlines.sort()
+    slow.limits.sort()
     return slow
+
+
+def _index_holder(slow: Indexes, job: Job) -> None:
+    if job.state is JobState.STOPPING:
+        slow.stopping.add(job.job_id)
+    elif job.is_preemptible:
+        slow.movable.setdefault(job.priority, set()).add(job.job_id)
+    started_at_s = job.attempt.started_at_s if job.attempt else None
+    if job.state is JobState.RUNNING and job.timeout_s is not None and started_at_s is not None:
+        slow.limits.append(Deadline(started_at_s + job.timeout_s, job.job_id))
 
 
 def _require(state: State, is_true: bool, rule: str, found: str, job_id: str | None = None) -> None:

@@ -59,6 +59,15 @@ def deadline_of(job: Job) -> Deadline | None:
     return Deadline(job.queued_since_s + job.queue_timeout_s, job.job_id)
 
 
+def limit_of(job: Job) -> Deadline | None:
+    """When a running attempt has to stop; None: it has no limit, or does not run."""
+    if job.timeout_s is None or job.state is not JobState.RUNNING:
+        return None
+    if job.attempt is None or job.attempt.started_at_s is None:
+        return None
+    return Deadline(job.attempt.started_at_s + job.timeout_s, job.job_id)
+
+
 @dataclass(slots=True, kw_only=True)
 class Indexes:
     free: Masks = field(default_factory=dict)
@@ -73,10 +82,18 @@ class Indexes:
     """Queued jobs with a queue timeout."""
     holding: set[str] = field(default_factory=set)
     """Jobs whose attempt holds devices."""
+    stopping: set[str] = field(default_factory=set)
+    """Those of them that were asked to stop."""
+    movable: dict[int, set[str]] = field(default_factory=dict)
+    """Those of them that may be asked to leave for a higher class, by priority. No empty parts."""
+    limits: list[Deadline] = field(default_factory=list)
+    """Running jobs with a time limit, and when it is over."""
+    usable_by_shape: dict[Shape, Masks] = field(default_factory=dict, compare=False, repr=False)
+    """What the scheduler has found out about shapes on these nodes: a memo, empty again when a node changes."""
 
     def add_job(self, job: Job, clock_s: float) -> None:
         if job.state in HOLDING and job.attempt is not None:
-            self.holding.add(job.job_id)
+            self._hold(job)
             for node_id, mask in placement_masks(job.attempt.placements).items():
                 self.free[node_id] &= ~mask
         elif job.state is JobState.QUEUED:
@@ -84,7 +101,7 @@ class Indexes:
 
     def remove_job(self, job: Job, clock_s: float) -> None:
         if job.state in HOLDING and job.attempt is not None:
-            self.holding.discard(job.job_id)
+            self._release(job)
             for node_id, mask in placement_masks(job.attempt.placements).items():
                 self.free[node_id] |= mask
         elif job.state is JobState.QUEUED:
@@ -101,11 +118,36 @@ class Indexes:
         """Add a node or replace its registration; `held` are its devices that attempts hold."""
         masks = kind_masks(node)
         self.kinds[node.node_id] = masks
+        self.usable_by_shape.clear()
         self.free[node.node_id] = masks[None] & ~held
 
     def remove_node(self, node_id: str) -> None:
         del self.kinds[node_id]
+        self.usable_by_shape.clear()
         del self.free[node_id]
+
+    def _hold(self, job: Job) -> None:
+        self.holding.add(job.job_id)
+        if job.state is JobState.STOPPING:
+            self.stopping.add(job.job_id)
+        elif job.is_preemptible:
+            self.movable.setdefault(job.priority, set()).add(job.job_id)
+        limit = limit_of(job)
+        if limit is not None:
+            insort(self.limits, limit)
+
+    def _release(self, job: Job) -> None:
+        self.holding.discard(job.job_id)
+        if job.state is JobState.STOPPING:
+            self.stopping.discard(job.job_id)
+        elif job.is_preemptible:
+            movable = self.movable[job.priority]
+            movable.discard(job.job_id)
+            if not movable:
+                del self.movable[job.priority]
+        limit = limit_of(job)
+        if limit is not None:
+            _remove_sorted(self.limits, limit)
 
     def _enqueue(self, job: Job, clock_s: float) -> None:
         deadline = deadline_of(job)
@@ -139,5 +181,5 @@ class Indexes:
 def _remove_sorted(entries: list[Entry], entry: Entry) -> None:
     at = bisect_left(entries, entry)
     if at == len(entries) or entries[at] != entry:
-        raise InvariantViolation(rule="a queued job is in the queue's index", found=f"{entry} is not")
+        raise InvariantViolation(rule="a job is in the index of its state", found=f"{entry} is not")
     del entries[at]

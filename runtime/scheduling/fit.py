@@ -23,6 +23,11 @@ def usable(shape: Shape, kinds: Mapping[str, KindMasks]) -> Masks:
     return found
 
 
+def includes(shape: Shape, other: Shape) -> bool:
+    """Whether every device that `other` could use is one that `shape` could use, whatever nodes there are."""
+    return shape.accelerator in (None, other.accelerator) and _unit(shape) <= _unit(other)
+
+
 def n_groups(shape: Shape) -> int:
     """How many whole groups the gang has."""
     return shape.n_devices // _unit(shape)

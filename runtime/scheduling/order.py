@@ -86,10 +86,14 @@ def n_due(state: State, now_s: float) -> int:
     return bisect_left(state.index.delayed, Delayed(now_s, AFTER_ALL, ""))
 
 
-def expired(state: State, now_s: float) -> list[Deadline]:
-    """Queued jobs that have waited longer than they wanted to, earliest deadline first."""
-    deadlines = state.index.deadlines
+def due(deadlines: Sequence[Deadline], now_s: float) -> Sequence[Deadline]:
+    """Those that are over, earliest first; the deadlines are in order."""
     return deadlines[: bisect_left(deadlines, Deadline(now_s, chr(0x10FFFF)))]
+
+
+def expired(state: State, now_s: float) -> Sequence[Deadline]:
+    """Queued jobs that have waited longer than they wanted to, earliest deadline first."""
+    return due(state.index.deadlines, now_s)
 
 
 def queue_position(state: State, job_id: str, now_s: float) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
-from runtime.model.devices import Masks, n_devices, placement_masks
+from runtime.model.devices import Masks, placement_masks
 from runtime.model.nouns import Attempt, Job, Shape
 from runtime.model.state import State
 from runtime.model.states import JobState
@@ -24,11 +24,14 @@ class Candidate:
 
     job: Job
     attempt: Attempt
-    devices: Masks
     lost_s: float
     """Device-seconds of work since its last checkpoint, or since its start."""
     mature_at_s: float
     """From then on it may be a victim (minimum run time)."""
+
+    @property
+    def devices(self) -> Masks:
+        return placement_masks(self.attempt.placements)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +47,17 @@ class Search:
 def candidates(state: State, *, now_s: float, min_run_s: float, leaving: Set[str]) -> list[Candidate]:
     """All attempts that may be asked to leave, in order of harm: lowest class, started ones, least lost, youngest."""
     found = []
-    for job_id in state.index.holding:
-        job = state.jobs[job_id]
-        if job.is_preemptible and job.attempt and job.state is not JobState.STOPPING and job_id not in leaving:
-            found.append(_candidate(job, job.attempt, now_s, min_run_s))
+    for job_ids in state.index.movable.values():
+        for job_id in job_ids:
+            job = state.jobs[job_id]
+            if job.attempt is not None and job_id not in leaving:
+                found.append(_candidate(job, job.attempt, now_s, min_run_s))
     return sorted(found, key=_harm)
+
+
+def may_gain(state: State, priority: int) -> bool:
+    """Whether anybody holds devices who may be asked to leave for this priority: else no search is needed."""
+    return any(lower < priority for lower in state.index.movable)
 
 
 def choose_victims(
@@ -114,11 +123,10 @@ def with_devices_of(victims: Iterable[Candidate], available: Mapping[str, int], 
 def _candidate(job: Job, attempt: Attempt, now_s: float, min_run_s: float) -> Candidate:
     began_s = attempt.ordered_at_s if attempt.started_at_s is None else attempt.started_at_s
     saved_s = began_s if attempt.checkpoint_at_s is None else attempt.checkpoint_at_s
-    lost_s = 0.0 if attempt.started_at_s is None else max(0.0, now_s - saved_s) * n_devices(attempt.placements)
+    lost_s = 0.0 if attempt.started_at_s is None else max(0.0, now_s - saved_s) * job.shape.n_devices
     return Candidate(
         job=job,
         attempt=attempt,
-        devices=placement_masks(attempt.placements),
         lost_s=lost_s,
         mature_at_s=began_s + min_run_s,
     )

@@ -14,13 +14,12 @@ from runtime.model.devices import Masks, placement_masks
 from runtime.model.indexes import Lane
 from runtime.model.nouns import Job, Placement, Shape
 from runtime.model.state import State
-from runtime.model.states import JobState
 
 from .decision import Action, Expire, Preempt, Start, TimeOut
-from .fit import describe_placements, describe_shape, fits, place, usable
-from .order import ClassQueue, Front, due_delayed, expired, n_due
+from .fit import describe_placements, describe_shape, fits, includes, place, usable
+from .order import ClassQueue, Front, due, due_delayed, expired, n_due
 from .policy import Policy
-from .preempt import Candidate, Search, candidates, choose_victims, with_devices_of
+from .preempt import Candidate, Search, candidates, choose_victims, may_gain, with_devices_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +57,8 @@ class Round:
     """Devices that nobody holds and nobody is promised."""
     vacating: Masks
     """Devices that are being left, and that nobody is promised."""
-    pool: list[Candidate]
-    """Who may still be asked to leave, in order of harm."""
+    leaving: frozenset[str]
+    """Jobs that reached their time limit in this round."""
     served: frozenset[str]
     """Jobs for whom attempts are leaving already."""
     actions: list[Action] = field(default_factory=list)
@@ -67,17 +66,30 @@ class Round:
     blocked: list[Blocked] = field(default_factory=list)
     barred_same: Masks = field(default_factory=dict)
     """Devices that blocked heads of the present class could use."""
+    barred_for: list[Shape] = field(default_factory=list)
+    """Their shapes; those whose devices another one bars already are left out."""
     barred_above: Masks = field(default_factory=dict)
     """Devices that blocked heads of higher classes could use."""
-    usable_by_shape: dict[Shape, Masks] = field(default_factory=dict)
     wake_s: float | None = None
+    _pool: list[Candidate] | None = None
+
+    def pool(self) -> list[Candidate]:
+        """Who may still be asked to leave, in order of harm."""
+        if self._pool is None:
+            self._pool = candidates(self.state, now_s=self.now_s, min_run_s=self.policy.min_run_s, leaving=self.leaving)
+        return self._pool
+
+    def leave(self, victims: frozenset[str]) -> None:
+        """Take those out of the pool who were asked."""
+        self._pool = [candidate for candidate in self.pool() if candidate.job.job_id not in victims]
 
     def usable(self, shape: Shape) -> Masks:
         """The devices it may use at all; none when the gang could not even run on an empty cluster."""
-        found = self.usable_by_shape.get(shape)
+        memo = self.state.index.usable_by_shape
+        found = memo.get(shape)
         if found is None:
             found = usable(shape, self.state.index.kinds)
-            self.usable_by_shape[shape] = found = found if fits(shape, found) else {}
+            memo[shape] = found = found if fits(shape, found) else {}
         return found
 
     def wake_at(self, at_s: float | None) -> None:
@@ -94,18 +106,18 @@ def play(state: State, *, now_s: float, policy: Policy) -> Round:
         state=state,
         now_s=now_s,
         policy=policy,
-        free=dict(state.index.free),
+        free={node: mask for node, mask in state.index.free.items() if mask},
         vacating=_vacating(state, leaving),
-        pool=candidates(state, now_s=now_s, min_run_s=policy.min_run_s, leaving=leaving),
+        leaving=leaving,
         served=_served(state),
     )
     paper.actions.extend(over_time)
     gone = expired(state, now_s)
     paper.actions.extend(_expire(state.jobs[deadline.job_id]) for deadline in gone)
     skip = frozenset(deadline.job_id for deadline in gone)
-    due = due_delayed(state, now_s)
-    for priority in sorted({*state.index.queue, *due}, reverse=True):
-        _play_class(paper, ClassQueue(state.index.queue.get(priority, {}), due.get(priority, {}), skip))
+    late = due_delayed(state, now_s)
+    for priority in sorted({*state.index.queue, *late}, reverse=True):
+        _play_class(paper, ClassQueue(state.index.queue.get(priority, {}), late.get(priority, {}), skip))
     _plan_wake(paper, n_expired=len(gone))
     return paper
 
@@ -117,6 +129,7 @@ def _play_class(paper: Round, queue: ClassQueue) -> None:
     for node, mask in paper.barred_same.items():
         paper.barred_above[node] = paper.barred_above.get(node, 0) | mask
     paper.barred_same = {}
+    paper.barred_for = []
 
 
 def _serve(paper: Round, front: Front) -> bool:
@@ -126,19 +139,22 @@ def _serve(paper: Round, front: Front) -> bool:
     if not wanted:
         return False
     job = paper.state.jobs[front.queued.job_id]
-    allowed = _allowed(paper, front.lane, wanted)
-    free = _within(paper.free, allowed)
+    if any(includes(barred, shape) for barred in paper.barred_for):
+        _block(paper, job, front.lane, wanted)
+        return False
+    free = _allowed(paper, front.lane, _within(paper.free, wanted))
     placements = place(shape, free)
     if placements is not None:
         _start(paper, job, placements)
         return True
-    at_hand = {node: free.get(node, 0) | (paper.vacating.get(node, 0) & mask) for node, mask in allowed.items()}
+    at_hand = _joined(free, _allowed(paper, front.lane, _within(paper.vacating, wanted)))
     placements = place(shape, at_hand)
     if placements is not None:
         _promise(paper, job, placements, ())
         return True
-    if job.job_id not in paper.served:
-        search = choose_victims(shape, job.priority, at_hand, allowed, paper.pool, paper.now_s)
+    if job.job_id not in paper.served and may_gain(paper.state, job.priority):
+        allowed = _allowed(paper, front.lane, wanted)
+        search = choose_victims(shape, job.priority, at_hand, allowed, paper.pool(), paper.now_s)
         if search.victims:
             _preempt(paper, job, search, at_hand, allowed)
             return True
@@ -174,14 +190,12 @@ def _preempt(paper: Round, job: Job, search: Search, at_hand: Masks, allowed: Ma
                 grace_s=victim.job.grace_s,
             )
         )
-    ids = frozenset(victim.job.job_id for victim in search.victims)
-    paper.pool = [candidate for candidate in paper.pool if candidate.job.job_id not in ids]
+    paper.leave(frozenset(victim.job.job_id for victim in search.victims))
     _promise(paper, job, placements, tuple(victim.job.job_id for victim in search.victims))
 
 
 def _block(paper: Round, job: Job, lane: Lane, wanted: Masks) -> None:
-    is_barred = _allowed(paper, lane, wanted) is not wanted
-    has_room = is_barred and fits(lane.shape, _within(paper.free, wanted))
+    has_room = _is_barred(paper, lane) and fits(lane.shape, _within(paper.free, wanted))
     behind = next((head.job_id for head in _heads_of(paper, job)), None) if has_room else None
     paper.blocked.append(
         Blocked(
@@ -193,41 +207,56 @@ def _block(paper: Round, job: Job, lane: Lane, wanted: Masks) -> None:
             is_waiting_for_victims=job.job_id in paper.served,
         )
     )
-    for node, mask in wanted.items():
-        paper.barred_same[node] = paper.barred_same.get(node, 0) | mask
+    if not any(includes(shape, lane.shape) for shape in paper.barred_for):
+        paper.barred_for.append(lane.shape)
+        for node, mask in wanted.items():
+            paper.barred_same[node] = paper.barred_same.get(node, 0) | mask
 
 
 def _heads_of(paper: Round, job: Job) -> Iterator[Blocked]:
     """The blocked heads that a start of this job could delay."""
     for head in paper.blocked:
         is_filler = job.is_preemptible and job.priority < head.priority
-        if not is_filler and head.wanted.keys() & paper.usable(job.shape).keys():
+        if not is_filler and not head.wanted.keys().isdisjoint(paper.usable(job.shape)):
             yield head
 
 
-def _allowed(paper: Round, lane: Lane, wanted: Masks) -> Masks:
-    """The devices a lane may use without delaying a blocked head."""
+def _is_barred(paper: Round, lane: Lane) -> bool:
+    """Whether any devices are kept from this lane for the sake of a blocked head."""
+    return bool(paper.barred_same) or (bool(paper.barred_above) and not lane.is_preemptible)
+
+
+def _allowed(paper: Round, lane: Lane, devices: Masks) -> Masks:
+    """Those of these devices that the lane may use without delaying a blocked head."""
+    if not _is_barred(paper, lane):
+        return devices
     same, above = paper.barred_same, {} if lane.is_preemptible else paper.barred_above
-    if not same and not above:
-        return wanted
-    return {n: left for n, mask in wanted.items() if (left := mask & ~(same.get(n, 0) | above.get(n, 0)))}
+    return {n: left for n, mask in devices.items() if (left := mask & ~(same.get(n, 0) | above.get(n, 0)))}
 
 
-def _within(masks: Masks, allowed: Masks) -> Masks:
-    return {node: left for node, mask in allowed.items() if (left := masks.get(node, 0) & mask)}
+def _within(masks: Masks, wanted: Masks) -> Masks:
+    """What both have. Walks the first, which is the short one in a cluster where little is free."""
+    return {node: left for node, mask in masks.items() if (left := mask & wanted.get(node, 0))}
+
+
+def _joined(some: Masks, others: Masks) -> Masks:
+    joined = dict(some)
+    for node, mask in others.items():
+        joined[node] = joined.get(node, 0) | mask
+    return joined
 
 
 def _take(paper: Round, placements: tuple[Placement, ...]) -> None:
     for node, mask in placement_masks(placements).items():
-        paper.free[node] &= ~mask
-        if node in paper.vacating:
-            paper.vacating[node] &= ~mask
+        for masks in (paper.free, paper.vacating):
+            if node in masks:
+                masks[node] &= ~mask
 
 
 def _over_time(state: State, now_s: float) -> Iterator[TimeOut]:
-    for job in sorted((state.jobs[job_id] for job_id in state.index.holding), key=lambda job: job.order):
-        limit_s = _limit_s(job)
-        if limit_s is not None and limit_s <= now_s and job.attempt is not None:
+    over = (state.jobs[limit.job_id] for limit in due(state.index.limits, now_s))
+    for job in sorted(over, key=lambda job: job.order):
+        if job.attempt is not None:
             yield TimeOut(
                 job_id=job.job_id,
                 attempt=job.attempt.number,
@@ -236,38 +265,30 @@ def _over_time(state: State, now_s: float) -> Iterator[TimeOut]:
             )
 
 
-def _limit_s(job: Job) -> float | None:
-    """When a running attempt has to stop; None: it has no limit, or does not run."""
-    if job.timeout_s is None or job.state is not JobState.RUNNING:
-        return None
-    if job.attempt is None or job.attempt.started_at_s is None:
-        return None
-    return job.attempt.started_at_s + job.timeout_s
-
-
 def _expire(job: Job) -> Expire:
     return Expire(job_id=job.job_id, reason=f"waited longer than its queue timeout of {job.queue_timeout_s:g} s")
 
 
 def _vacating(state: State, leaving: frozenset[str]) -> Masks:
     vacating: Masks = {}
-    for job_id in state.index.holding:
+    for job_id in state.index.stopping | leaving:
         job = state.jobs[job_id]
-        if job.attempt is not None and (job.state is JobState.STOPPING or job_id in leaving):
+        if job.attempt is not None:
             for node, mask in placement_masks(job.attempt.placements).items():
                 vacating[node] = vacating.get(node, 0) | mask
     return vacating
 
 
 def _served(state: State) -> frozenset[str]:
-    stops = (job.attempt.stop for job_id in state.index.holding if (job := state.jobs[job_id]).attempt is not None)
+    stops = (job.attempt.stop for job_id in state.index.stopping if (job := state.jobs[job_id]).attempt is not None)
     return frozenset(stop.beneficiary for stop in stops if stop is not None and stop.beneficiary is not None)
 
 
 def _plan_wake(paper: Round, n_expired: int) -> None:
     state = paper.state
-    for job_id in state.index.holding:
-        paper.wake_at(_limit_s(state.jobs[job_id]))
+    n_over = len(due(state.index.limits, paper.now_s))
+    if n_over < len(state.index.limits):
+        paper.wake_at(state.index.limits[n_over].at_s)
     if n_expired < len(state.index.deadlines):
         paper.wake_at(state.index.deadlines[n_expired].at_s)
     first_delayed = n_due(state, paper.now_s)

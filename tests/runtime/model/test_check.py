@@ -20,7 +20,7 @@ Break = Callable[[State], None]
 def sound() -> State:
     return cluster(
         "a:4xH100 b:2",
-        running("j1", on="a:0-1", per_node=2, kind="H100"),
+        running("j1", on="a:0-1", per_node=2, kind="H100", timeout_s=60.0),
         stopping("j2", on="b:0"),
         queued("j3", not_before_s=50.0, queue_timeout_s=9.0),
         queued("j4"),
@@ -90,6 +90,9 @@ BROKEN: dict[str, tuple[Break, str]] = {
     "missing in back-off": (lambda state: state.index.delayed.clear(), "index `delayed` equals its recomputation"),
     "missing deadline": (lambda state: state.index.deadlines.clear(), "index `deadlines` equals its recomputation"),
     "missing holder": (lambda state: state.index.holding.discard("j1"), "index `holding` equals its recomputation"),
+    "missing leaver": (lambda state: state.index.stopping.clear(), "index `stopping` equals its recomputation"),
+    "missing victim": (lambda state: state.index.movable.clear(), "index `movable` equals its recomputation"),
+    "missing limit": (lambda state: state.index.limits.clear(), "index `limits` equals its recomputation"),
     "old device list": (
         lambda state: state.index.kinds.update(b={None: 1}),
         "index `kinds` equals its recomputation",

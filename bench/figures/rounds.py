@@ -1,0 +1,132 @@
+"""How long one round of the scheduler takes, in the middle of a cluster's life. No files, no network."""
+
+from __future__ import annotations
+
+import gc
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from bench.figure import Figure, median_of, quartiles
+from runtime.model.apply import apply
+from runtime.model.events import AttemptEnded, AttemptStarted, Event, JobSubmitted, NodeJoined, Recorded, Then
+from runtime.model.nouns import Job, Node, Shape
+from runtime.model.state import State
+from runtime.model.states import AttemptOutcome, ExitReason, JobState
+from runtime.scheduling.decision import Start
+from runtime.scheduling.intent import event_of
+from runtime.scheduling.policy import Policy
+from runtime.scheduling.schedule import schedule
+from runtime.simulator.cluster import make_nodes
+
+SMALL = ((8, "H100"),) * 4 + ((8, "A100"),) * 4
+LARGE = ((8, "H100"),) * 549 + ((8, "A100"),) * 39 + ((2, "T4"),) * 387 + ((4, "T4"),) * 16 + ((2, "P100"),) * 222
+"""6,212 devices on 1,213 nodes; the sizes follow the GPU nodes of a published cluster."""
+CLASSES = (("critical", 1), ("normal", 6), ("exploratory", 3))
+"""And how often each is drawn."""
+
+
+@dataclass(slots=True)
+class Life:
+    """A state, and the numbers that decide what happens to it."""
+
+    shapes: Sequence[Shape]
+    numbers: random.Random
+    state: State = field(default_factory=State)
+    policy: Policy = field(default_factory=Policy)
+    now_s: float = 0.0
+    n_jobs: int = 0
+
+    def record(self, event: Event) -> None:
+        seq = self.state.last_seq + 1
+        apply(
+            self.state,
+            Recorded(seq=seq, at_s=self.now_s, actor="bench", on_behalf_of=None, project=None, event=event),
+        )
+
+    def submit(self, name: str, shape: Shape) -> None:
+        self.n_jobs += 1
+        level = self.policy.classes[name]
+        self.record(
+            JobSubmitted(
+                job=Job(
+                    job_id=f"j{self.n_jobs}",
+                    order=self.n_jobs,
+                    project="bench",
+                    experiment="bench",
+                    session_id=None,
+                    priority_class=name,
+                    priority=level.priority,
+                    is_preemptible=level.is_preemptible,
+                    shape=shape,
+                    submitted_at_s=self.now_s,
+                    grace_s=30.0,
+                    max_retries=0,
+                    timeout_s=86400.0,
+                )
+            )
+        )
+
+    def submit_any(self) -> None:
+        names = [name for name, weight in CLASSES for _ in range(weight)]
+        self.submit(self.numbers.choice(names), self.numbers.choice(self.shapes))
+
+    def end_one(self) -> None:
+        """An attempt that was asked to leave does so, or else some other one ends well."""
+        index = self.state.index
+        job_id = min(index.stopping) if index.stopping else self.numbers.choice(sorted(index.holding))
+        job = self.state.jobs[job_id]
+        leaves = job.state is JobState.STOPPING
+        self.record(
+            AttemptEnded(
+                job_id=job_id,
+                attempt=job.n_attempts,
+                outcome=AttemptOutcome.PREEMPTED if leaves else AttemptOutcome.SUCCEEDED,
+                exit_reason=ExitReason.PREEMPTED if leaves else ExitReason.COMPLETED,
+                exit_code=75 if leaves else 0,
+                evidence=None,
+                then=Then.REQUEUE if leaves else Then.END,
+                end_state=None if leaves else JobState.SUCCEEDED,
+            )
+        )
+
+    def round(self) -> float:
+        """Decide and carry out; how many milliseconds deciding took."""
+        began = time.perf_counter()
+        decision = schedule(self.state, now_s=self.now_s, policy=self.policy)
+        took_ms = (time.perf_counter() - began) * 1000
+        for action in decision.actions:
+            self.record(event_of(action))
+        for action in decision.actions:
+            if isinstance(action, Start):
+                self.record(AttemptStarted(job_id=action.job_id, attempt=action.attempt, pid=None))
+        return took_ms
+
+
+def shapes(kinds: Sequence[str], n: int = 50) -> list[Shape]:
+    """`n` shapes: gangs of 1 to 64 devices, of any kind or one, loose or in whole groups."""
+    found = [
+        Shape(n_devices=n_devices, accelerator=kind, devices_per_node=per_node)
+        for n_devices, per_node in ((1, None), (2, 2), (2, None), (4, 4), (8, 8), (3, 3), (6, 2), (16, 8), (32, 8), (5, None))
+        for kind in (None, *kinds)
+    ]
+    return found[:n]
+
+
+def grown(sizes: Sequence[tuple[int, str]], n_queued: int, kinds: Sequence[str]) -> Life:
+    """A life with every device busy that can be, and this many jobs waiting."""
+    life = Life(shapes(kinds), random.Random(1))
+    for node in make_nodes(sizes):
+        life.record(NodeJoined(node=node))
+    while life.state.n_queued < n_queued:
+        life.submit_any()
+        if life.n_jobs % 2000 == 0:
+            life.round()
+    for _ in range(3):
+        life.round()
+        for _ in range(len(life.state.index.stopping)):
+            life.end_one()
+        life.now_s += 60.0
+    life.round()
+    return life
