@@ -21,7 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
-from agent.store.faults import DiskFull, full_disk_named
+from agent.store.faults import DiskFull, StoreUnusable, full_disk_named
 from agent.store.store import AgentStore
 
 LOOK_EVERY_S = 1.0
@@ -73,6 +73,7 @@ def run_service(
 
     Raises:
         ServiceRuns: another service works for this home.
+        StoreUnusable: as `AgentStore.open`.
     """
     home.mkdir(parents=True, exist_ok=True)
     is_leaving = leaving or _on_signals()
@@ -97,7 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         run_service(given.home)
-    except ServiceRuns as error:
+    except (ServiceRuns, StoreUnusable) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -6,7 +6,7 @@ import os
 import tempfile
 import traceback
 
-from agent.store.faults import is_disk_full
+from agent.store.faults import StoreUnusable, is_disk_full
 from runtime_client.errors import (
     Conflict,
     Forbidden,
@@ -44,6 +44,8 @@ def failure_of(error: Exception) -> Failure:
             kind="unavailable",
             is_retryable=True,
         )
+    if isinstance(error, StoreUnusable):
+        return Failure(str(error), exit_code=ExitCode.WORK_FAILED, code="store_unusable", kind="unavailable")
     if isinstance(error, OSError) and error.filename is not None:
         return Failure(
             f"{error.filename}: {error.strerror}",

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from agent.store.views import Interval, ParamValue
 
 NONE = "–"
+MAX_DECIMALS = 8
 
 
 def number(value: float | None, *, digits: int = 5) -> str:
@@ -21,6 +22,12 @@ def number(value: float | None, *, digits: int = 5) -> str:
     return f"{value:.{digits}g}".replace("e-0", "e-").replace("e+0", "e+")
 
 
+def brief(value: float, *, width: int) -> str:
+    """With as many digits as fit; what can not be shortened further is longer than `width`."""
+    shown = (number(value, digits=digits) for digits in (4, 3, 2, 1))
+    return next((text for text in shown if len(text) <= width), number(value, digits=1))
+
+
 def parameter(value: ParamValue) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -29,25 +36,25 @@ def parameter(value: ParamValue) -> str:
     return NONE if value is None else str(value)
 
 
-def decimals(interval: Interval) -> int:
-    """Decimals that show the interval's half width with two digits."""
+def _form(interval: Interval, signed: bool) -> str:
+    """Shows the interval's half width with two digits; significant digits where decimals would be too many."""
     half = (interval.high - interval.low) / 2
+    sign = "+" if signed else ""
     if not math.isfinite(half) or half <= 0:
-        return 4
-    return min(8, max(0, 1 - math.floor(math.log10(half))))
+        return f"{sign}.4g"
+    decimals = max(0, 1 - math.floor(math.log10(half)))
+    return f"{sign}.{decimals}f" if decimals <= MAX_DECIMALS else f"{sign}.3g"
 
 
 def estimate(interval: Interval | None, *, signed: bool = False) -> str:
-    if interval is None:
-        return NONE
-    return f"{interval.estimate:{'+' if signed else ''}.{decimals(interval)}f}"
+    return NONE if interval is None else f"{interval.estimate:{_form(interval, signed)}}"
 
 
 def bounds(interval: Interval | None, *, signed: bool = False) -> str:
     """`[0.9712, 0.9794]`."""
     if interval is None:
         return NONE
-    form = f"{'+' if signed else ''}.{decimals(interval)}f"
+    form = _form(interval, signed)
     return f"[{interval.low:{form}}, {interval.high:{form}}]"
 
 

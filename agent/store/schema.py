@@ -11,6 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from agent.store.faults import StoreUnusable
 from agent.store.tables import HEAD, VERSION_TABLE
 
 _BUSY_TIMEOUT_MS = 10_000
@@ -76,8 +77,15 @@ def _version(engine: sa.Engine) -> str | None:
 def _upgrade(connection: sa.Connection) -> None:
     from alembic import command
     from alembic.config import Config
+    from alembic.util import CommandError
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    try:
+        command.upgrade(config, "head")
+    except CommandError as error:
+        where = connection.engine.url.render_as_string(hide_password=True).removeprefix("sqlite:///")
+        raise StoreUnusable(
+            f"{where} was written by a newer nightlab ({error}): use that one, or another home folder"
+        ) from error

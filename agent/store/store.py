@@ -14,6 +14,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from agent.store import rows
+from agent.store.faults import why_unusable
 from agent.store.processes import is_alive, started_at
 from agent.store.schema import migrate, open_engine, writing
 from agent.store.tables import activity, looks, plan_revisions, sessions, trials
@@ -40,10 +41,20 @@ class AgentStore:
 
     @classmethod
     def open(cls, home: Path, *, url: str | None = None, clock: Callable[[], float] = time.time) -> AgentStore:
-        """Open (and if need be create or migrate) the database: `home/agent.db`, or PostgreSQL by URL."""
+        """Open (and if need be create or migrate) the database: `home/agent.db`, or PostgreSQL by URL.
+
+        Raises:
+            StoreUnusable: it is damaged, of a newer version, or may not be written.
+        """
         home.mkdir(parents=True, exist_ok=True)
         engine = open_engine(url or f"sqlite:///{home / 'agent.db'}")
-        migrate(engine, lock_path=home / "agent.db.lock" if engine.dialect.name == "sqlite" else None)
+        try:
+            migrate(engine, lock_path=home / "agent.db.lock" if engine.dialect.name == "sqlite" else None)
+        except sa.exc.DBAPIError as error:
+            reason = why_unusable(error, engine.url.render_as_string(hide_password=True).removeprefix("sqlite:///"))
+            if reason is None:
+                raise
+            raise reason from error
         return cls(engine, clock=clock)
 
     def close(self) -> None:

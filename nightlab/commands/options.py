@@ -37,9 +37,20 @@ def check_devices(text: str) -> None:
 
 
 def home_folder(given: Path | None) -> Path:
-    """Absolute; need not exist."""
+    """Absolute; need not exist.
+
+    Raises:
+        Failure: something else than a folder is there.
+    """
     named = given or (Path(os.environ["NIGHTLAB_HOME"]) if os.environ.get("NIGHTLAB_HOME") else None)
-    return (named or Path.home() / ".nightlab").expanduser().resolve()
+    folder = (named or Path.home() / ".nightlab").expanduser().resolve()
+    if folder.exists() and not folder.is_dir():
+        raise wrong_use(
+            f"the home folder {folder} is no folder; name another one with --home or NIGHTLAB_HOME.",
+            code="bad_home",
+            path="home",
+        )
+    return folder
 
 
 @contextmanager

@@ -31,7 +31,7 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
     settings = present_settings(folder)
     state = read_state(ServiceFiles(folder)) if is_up(folder) else None
     info, problem = _ask_runtime(folder)
-    sessions = _live_sessions(folder)
+    sessions, sessions_problem = _live_sessions(folder)
     services = _services(settings, state, info)
     if as_json:
         print_json(
@@ -42,10 +42,13 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
                 "services": services,
                 "runtime": info,
                 "sessions": [_session_data(session) for session in sessions],
+                "sessions_problem": sessions_problem,
             }
         )
     else:
         _print(folder, services, info, problem, sessions)
+        if sessions_problem is not None:
+            print(f"! {sessions_problem}")
     if info is None:
         raise typer.Exit(ExitCode.UNREACHABLE)
 
@@ -62,17 +65,25 @@ def _ask_runtime(folder: Path) -> tuple[ServerInfo | None, str | None]:
         return None, error.message
 
 
-def _live_sessions(folder: Path) -> list[SessionView]:
-    """Sessions that somebody may wait for; none without a store, which is not made here."""
+def _live_sessions(folder: Path) -> tuple[list[SessionView], str | None]:
+    """Sessions that somebody may wait for, and why they can not be read.
+
+    None without a store, which is not made here.
+    """
     if not (folder / "agent.db").exists():
-        return []
+        return [], None
     from contextlib import closing
 
+    from agent.store.faults import StoreUnusable
     from agent.store.store import AgentStore
     from agent.store.views import SessionState
 
-    with closing(AgentStore.open(folder)) as store:
-        return [s for s in store.sessions() if s.state in (SessionState.RUNNING, SessionState.STOPPING)]
+    try:
+        with closing(AgentStore.open(folder)) as store:
+            live = [s for s in store.sessions() if s.state in (SessionState.RUNNING, SessionState.STOPPING)]
+    except StoreUnusable as error:
+        return [], str(error)
+    return live, None
 
 
 def _services(

@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
-from agent.service import run_service
-
-
-def main(home: Path) -> None:
-    run_service(home)
-
+from agent.service import main
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    sys.exit(main(["--home", sys.argv[1]]))

@@ -136,6 +136,26 @@ def test_a_task_file_that_can_not_be_read_is_wrong_use(
     assert str(file) in said.err
 
 
+def test_a_damaged_agent_database_is_said_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "agent.db").write_text("not a database, but long enough to be looked at as if it were one" * 20)
+    for command in (("research", "list"), ("research", "show", "s1"), ("status",)):
+        said = nightlab(*command, home=tmp_path)
+        assert said.exit_code == (3 if command == ("status",) else 1)
+        assert "agent.db is damaged" in said.out + said.err
+        assert "move it away" in said.out + said.err
+
+
+@pytest.mark.parametrize(
+    "command", [("up", "--no-mlflow", "--port", "0"), ("status",), ("down",), ("research", "list")]
+)
+def test_a_home_that_is_no_folder_is_wrong_use(command: tuple[str, ...], tmp_path: Path) -> None:
+    home = tmp_path / "file"
+    home.touch()
+    said = nightlab(*command, home=home)
+    assert said.exit_code == 2
+    assert f"{home} is no folder" in said.err
+
+
 # A full disk: a small file system of its own as home.
 
 

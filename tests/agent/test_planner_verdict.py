@@ -68,6 +68,13 @@ def test_a_default_that_was_not_beaten_is_said_so() -> None:
     assert "The default was not beaten" in result.sentence
 
 
+def test_seeds_that_change_nothing_are_asked_about() -> None:
+    asked = "does the script use its seed?"
+    assert asked in found_with(a_task(), [0.8, 0.8, 0.8], [0.5, 0.5, 0.5]).sentence
+    assert asked not in found_with(a_task(), [0.8, 0.8, 0.8], [0.5, 0.5, 0.51]).sentence
+    assert asked not in found_with(a_task(), [0.8, 0.81, 0.82], [0.5, 0.52, 0.51]).sentence
+
+
 def test_no_result_without_any_value() -> None:
     task = a_task()
     failed = a_trial(task, 1, DEFAULT, state=TrialState.INVALID)
