@@ -83,7 +83,8 @@ def _sentence(
     if best_mean is not None:
         name = "The best configuration" if len(sides) == 2 else "It"
         said.append(f"{name} has a mean {metric} of {_shown(best_mean)} over {best_mean.n} fresh seeds.")
-    if all(spread is None or spread.low == spread.high for spread in (best_mean, difference)) and best_mean is not None:
+    by_side = [list(_by_seed(history, side.configuration).values()) for side in sides]
+    if best_mean is not None and all(len(values) > 1 and len(set(values)) == 1 for values in by_side):
         said.append("All fresh seeds gave the same value: does the script use its seed?")
     if task.objective.target is not None and best_mean is not None:
         has = gain(best_mean.estimate, task.objective.target, task.objective.direction) >= 0

@@ -24,6 +24,7 @@ BEST = "bold yellow"
 URGENT = "bold red"
 QUIET = "bright_black"
 MIDDLE_ROWS = 5
+VALUE_WIDTH = 6
 BORDER = "bright_black"
 STOPS_IN_ORDER = "Ctrl-C stops in order"
 
@@ -93,9 +94,9 @@ def _slots(snapshot: LiveSnapshot, width: int, max_slots: int) -> Panel:
     name_width = max((len(s.name) for s in shown), default=5)
     # Fixed widths, so that nothing jumps while values change.
     bar_width = 10 if width < 100 else 14
-    for column in (name_width, 9, 10, 10, bar_width + 8, 6, 6):
+    for column in (name_width, 9, 10, 10, bar_width + 8, VALUE_WIDTH, 6):
         table.add_column(width=column, no_wrap=True, overflow="ellipsis")
-    used = name_width + 9 + 10 + 10 + bar_width + 8 + 6 + 6 + 7
+    used = name_width + 9 + 10 + 10 + bar_width + 8 + VALUE_WIDTH + 6 + 7
     table.add_column(width=max(4, inner - used), no_wrap=True, overflow="ellipsis")
     for slot in shown:
         table.add_row(*_slot_cells(slot, bar_width))
@@ -120,7 +121,7 @@ def _slot_cells(slot: SlotLine, bar_width: int) -> list[Text]:
     last = Text(words.params(slot.params), style=QUIET)
     if slot.beneficiary is not None:
         last = Text(f"→ {slot.beneficiary}", style=URGENT)
-    value = Text("" if slot.value is None else f"{slot.value:.4g}", style="bold")
+    value = Text("" if slot.value is None else wording.brief(slot.value, width=VALUE_WIDTH), style="bold")
     return [
         Text(slot.name),
         Text(what, style="bold"),
@@ -270,7 +271,7 @@ def _activity(snapshot: LiveSnapshot, width: int, n_lines: int) -> Panel:
         )
         for a in snapshot.activity[-n_lines:]
     ]
-    return _panel(Group(*(lines or [Text("…", style=QUIET)])), "the agent", height=n_lines + 2)
+    return _panel(Group(*(lines or [Text("its process is starting", style=QUIET)])), "the agent", height=n_lines + 2)
 
 
 def _footer(snapshot: LiveSnapshot, width: int, ctrl_c: str) -> Text:

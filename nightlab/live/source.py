@@ -151,9 +151,14 @@ def _busy_slot(name: str, job: JobView, trial: TrialView | None, now: float) -> 
     )
 
 
+def _place(job: JobView) -> tuple[int, float, int, str]:
+    """Of two jobs submitted at once the lower number is the older one; it may have more digits."""
+    return -job.priority, job.submitted_at, len(job.job_id), job.job_id
+
+
 def _queue(live: Sequence[JobView], by_job: dict[str, TrialView], now: float) -> list[QueueLine]:
     """Highest class first, then oldest first, as the scheduler orders."""
-    waiting = sorted((job for job in live if job.state == "queued"), key=lambda j: (-j.priority, j.submitted_at))
+    waiting = sorted((job for job in live if job.state == "queued"), key=_place)
     return [
         QueueLine(
             job_id=job.job_id,

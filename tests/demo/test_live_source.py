@@ -147,6 +147,13 @@ def test_what_has_no_slot_is_in_the_queue(source, store, client):
     assert (waiting.trial_number, waiting.is_requeued) == (3, False)
 
 
+def test_jobs_submitted_at_once_wait_in_the_order_of_their_numbers(source, store, client):
+    launch(store, client, 12)
+    numbers = [waiting.trial_number for waiting in source.snapshot().queue]
+    assert len(numbers) > 2
+    assert numbers == sorted(numbers)
+
+
 def test_urgent_job_and_its_victim_are_shown_until_the_victim_has_ended(source, store, client):
     launch(store, client, 2)
     client.advance(4.0)

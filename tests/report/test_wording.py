@@ -33,4 +33,20 @@ def test_interval_shows_two_digits_of_its_half_width():
 
 def test_interval_without_width_can_be_written():
     interval = Interval(estimate=1.0, low=1.0, high=1.0, confidence=0.95, n=2)
-    assert wording.estimate(interval) == "1.0000"
+    assert (wording.estimate(interval), wording.bounds(interval)) == ("1", "[1, 1]")
+    tiny = Interval(estimate=2.9377812e-31, low=2.9377812e-31, high=2.9377812e-31, confidence=0.95, n=2)
+    assert wording.estimate(tiny) == "2.938e-31"
+
+
+def test_tiny_intervals_keep_their_digits():
+    interval = Interval(estimate=3.21e-11, low=3.1e-11, high=3.3e-11, confidence=0.95, n=5)
+    assert wording.estimate(interval, signed=True) == "+3.21e-11"
+    assert wording.bounds(interval) == "[3.1e-11, 3.3e-11]"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.97777, "0.9778"), (4.3131e-5, "4.3e-5"), (-0.012345, "-0.012"), (1234.5, "1234"), (-4.2e-13, "-4e-13")],
+)
+def test_brief_numbers_keep_their_size(value, text):
+    assert wording.brief(value, width=6) == text
