@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from runtime_client.client import RuntimeClient
 
 POLL_S = 0.05
+SPECIAL_IN_URLS = "?#%"
+"""MLflow takes its database and its artifacts as URLs, in which a path can not have these."""
 
 Watcher = Callable[[Phase], None]
 """Called again and again while services stop, with what they are at."""
@@ -54,8 +56,9 @@ def start(settings: ServiceSettings, *, is_tied: bool = False) -> Services:
     Raises:
         Failure: services run already, a port is taken, or the server does not come up.
     """
+    _check_home(settings.home)
     files = ServiceFiles(settings.home)
-    files.make()
+    files.make(with_mlflow=settings.mlflow_port is not None)
     with locked(files.command_lock):
         if is_up(settings.home):
             raise wrong_use(f"nightlab is already up for {settings.home}; stop it with: nightlab down", code="up")
@@ -70,6 +73,17 @@ def start(settings: ServiceSettings, *, is_tied: bool = False) -> Services:
             services.stop_at_once()
             raise
     return services
+
+
+def _check_home(home: Path) -> None:
+    found = [character for character in SPECIAL_IN_URLS if character in str(home)]
+    if found:
+        raise wrong_use(
+            f"the home folder {str(home)!r} has {' '.join(found)} in its path, which is special in the addresses of "
+            "databases; choose another folder with --home.",
+            code="bad_home",
+            path="home",
+        )
 
 
 def start_services(
