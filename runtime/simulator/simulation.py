@@ -9,13 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+from itertools import pairwise
 
 from runtime.model import outcome
 from runtime.model.apply import apply
 from runtime.model.devices import KindMasks
-from runtime.model.events import AttemptEnded, AttemptStarted, CheckpointSeen, Event, JobSubmitted, NodeJoined, NodeLeft
+from runtime.model.events import (
+    AttemptEnded,
+    AttemptStarted,
+    CheckpointSeen,
+    Event,
+    JobSubmitted,
+    NodeJoined,
+    NodeLeft,
+    Then,
+)
 from runtime.model.events import Recorded as RecordedEvent
-from runtime.model.events import StopOrdered, Then
 from runtime.model.nouns import Job, Node
 from runtime.model.state import State, holders
 from runtime.model.states import JobState, StopCause
@@ -28,7 +37,7 @@ from runtime.scheduling.schedule import schedule
 from .errors import BadScenario, SimulationError
 from .faults import NO_FAULTS, Faults, NodeFault
 from .ledger import Ledger
-from .work import EPSILON_S, Execution, leaving
+from .work import Execution, leaving
 from .workload import TraceJob, node_size, shaped
 
 MAX_ATTEMPTS = 1000
@@ -58,7 +67,7 @@ def simulate(scenario: Scenario, *, watch: Watch | None = None) -> Ledger:
         watch: Is shown the state after each event.
 
     Raises:
-        BadScenario: no nodes, a class that the policy does not know, or jobs out of order.
+        BadScenario: no devices, a class that the policy does not know, an id used twice, or jobs out of order.
         SimulationError: a job that can never end.
     """
     _verify(scenario)
@@ -74,8 +83,10 @@ def _verify(scenario: Scenario) -> None:
     if unknown:
         known = ", ".join(scenario.policy.classes)
         raise BadScenario(f"priority class {unknown[0]!r} is not in the policy; there are: {known}")
+    if len({job.job_id for job in scenario.jobs}) != len(scenario.jobs):
+        raise BadScenario("two jobs of the trace have one id")
     times = [job.submitted_at_s for job in scenario.jobs]
-    if any(later < earlier for earlier, later in zip(times, times[1:], strict=False)):
+    if any(later < earlier for earlier, later in pairwise(times)):
         raise BadScenario("the jobs are not in order of submission; `arranged` sorts them")
 
 
@@ -195,7 +206,8 @@ class Simulation:
         return decision
 
     def _report_checkpoints(self) -> bool:
-        return any([self._report_checkpoint(execution) for execution in list(self._running.values())])
+        n_told = sum(self._report_checkpoint(execution) for execution in self._running.values())
+        return n_told > 0
 
     def _report_checkpoint(self, execution: Execution) -> bool:
         """Tell the scheduler of the newest periodic checkpoint; whether there was anything to tell."""
