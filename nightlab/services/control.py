@@ -21,7 +21,7 @@ from nightlab.failure import wrong_use
 from .leftovers import end_leftovers
 from .processes import runs_module
 from .settings import JobsAtStop, ServiceFiles, ServiceSettings, write_private
-from .starting import SupervisorProcess, await_answer, spawn_supervisor, with_ports
+from .starting import SupervisorProcess, await_answer, interrupts_deferred, spawn_supervisor, with_ports
 from .state import Phase, SupervisorState, is_locked, locked, read_state
 
 if TYPE_CHECKING:
@@ -65,9 +65,11 @@ def start(settings: ServiceSettings, *, is_tied: bool = False) -> Services:
         end_leftovers(files)
         settings = with_ports(settings, present_settings(settings.home))
         write_private(files.settings, settings.to_json())
-        supervisor = spawn_supervisor(settings, is_tied=is_tied)
-        services = Services(settings, supervisor=supervisor)
+        services = Services(settings)
         try:
+            with interrupts_deferred():
+                supervisor = spawn_supervisor(settings, is_tied=is_tied)
+                services = Services(settings, supervisor=supervisor)
             await_answer(settings, supervisor.process)
         except BaseException:
             services.stop_at_once()
@@ -170,8 +172,8 @@ class Services:
 
     def _end_supervisor(self, jobs: JobsAtStop, number: signal.Signals, watch: Watcher | None) -> None:
         signalled: int | None = None
-        while is_up(self.settings.home):
-            pid = _supervisor_pid(self._files)
+        while is_up(self.settings.home) or self._is_ours_starting():
+            pid = _supervisor_pid(self._files) or self._own_pid()
             if pid is not None and pid != signalled:
                 self._ask(jobs, must_reach=number is signal.SIGTERM)
                 with suppress(ProcessLookupError):
@@ -182,6 +184,13 @@ class Services:
                 watch(state.phase)
             time.sleep(POLL_S)
         end_leftovers(self._files)
+
+    def _own_pid(self) -> int | None:
+        return None if self._supervisor is None else self._supervisor.process.pid
+
+    def _is_ours_starting(self) -> bool:
+        """Our supervisor is not yet where it can be seen; a signal ends it there before it has started anything."""
+        return self._supervisor is not None and self._supervisor.process.poll() is None
 
     def _ask(self, jobs: JobsAtStop, *, must_reach: bool) -> None:
         """Write the request that the supervisor reads; without one it requeues.
