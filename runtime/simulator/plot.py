@@ -81,7 +81,7 @@ def draw(timeline: Timeline, path: Path, *, n_devices: int, title: str) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot
 
-    with mpl.rc_context({"svg.hashsalt": "nightlab", "font.size": 9}):
+    with mpl.rc_context({"svg.hashsalt": "nightlab", "svg.fonttype": "none", "font.size": 9}):
         figure, (above, below) = pyplot.subplots(
             2, 1, figsize=(10, 5.5), sharex=True, gridspec_kw={"height_ratios": (2, 1)}, layout="constrained"
         )
