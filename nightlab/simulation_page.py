@@ -37,6 +37,9 @@ def print_simulation(report: Report, skipped: Skipped, *, n_jobs: int, n_nodes: 
     for one in report.classes:
         if one.n_refused:
             print(f"! {plural(one.n_refused, one.name + ' job')} could not run on an empty cluster and were left out")
+        n_failed = one.n_jobs - one.n_succeeded - one.n_unended
+        if n_failed:
+            print(f"! {plural(n_failed, one.name + ' job')} failed")
         if one.n_unended:
             print(f"! {plural(one.n_unended, one.name + ' job')} never ended")
     for reason, n in skipped.n_by_reason.items():

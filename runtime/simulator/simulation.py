@@ -245,7 +245,6 @@ class Simulation:
 
     def _notify(self, action: Preempt | TimeOut) -> None:
         execution = self._running[action.job_id]
-        self._report_checkpoint(execution)
         execution.notice_s = self._now_s
         if isinstance(action, Preempt):
             self.ledger.preempted(action.job_id, self._now_s)

@@ -57,6 +57,12 @@ def test_a_job_preempted_while_it_restarts_loses_that_time_and_no_work() -> None
     assert ledger.lost_to_preemption.recomputed_s == 0.0
 
 
+def test_a_job_asked_to_leave_just_before_its_end_saves_and_comes_back_for_the_rest() -> None:
+    ledger = played("1x1", trace_job("j1", 0, 510), trace_job("j2", 500, 100, priority="critical"))
+    assert line(ledger, "j2").started_s == 520.0
+    assert line(ledger, "j1").ended_s == 620.0 + 30.0 + 10.0
+
+
 def test_the_choice_of_victims_knows_the_newest_checkpoints() -> None:
     """j1 has run longest and saved last."""
     ledger = played(
@@ -139,7 +145,7 @@ def test_faults_do_not_depend_on_the_policy() -> None:
     faults = Faults(seed=7, node_mtbf_s=100.0)
     first, second = faults.of_node("n1", 0.0), faults.of_node("n1", 0.0)
     assert [next(first) for _ in range(5)] == [next(second) for _ in range(5)]
-    assert next(faults.of_node("n2", 0.0)) != next(faults.of_node("n1", 0.0))
+    assert next(faults.of_node("n2", 0.0)).at_s != next(faults.of_node("n1", 0.0)).at_s
 
 
 def test_a_job_that_can_never_end_is_said_to_be_one() -> None:
