@@ -16,7 +16,8 @@ from runtime.simulator.importers import philly
 from runtime.simulator.instants import instant
 from runtime.simulator.ledger import Ledger
 from runtime.simulator.report import report_of, spread
-from runtime.simulator.simulation import Scenario, simulate
+from runtime.simulator.scenario import Scenario
+from runtime.simulator.simulation import simulate
 from runtime.simulator.workload import Costs, Skipped, TraceJob, Window, arranged, with_costs, with_critical_share
 
 FORTNIGHT = Window(from_s=instant("2017-10-02"), to_s=instant("2017-10-16"))

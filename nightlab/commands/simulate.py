@@ -123,7 +123,7 @@ def _simulate(
     from runtime.simulator.instants import parse_window
     from runtime.simulator.plot import check_picture, draw, timeline_of
     from runtime.simulator.report import report_of
-    from runtime.simulator.simulation import Scenario
+    from runtime.simulator.scenario import Scenario
     from runtime.simulator.simulation import simulate as run
     from runtime.simulator.workload import Skipped, arranged, with_classes, with_costs, with_critical_share
 

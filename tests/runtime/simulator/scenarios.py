@@ -11,7 +11,8 @@ from runtime.simulator.cluster import parse_nodes
 from runtime.simulator.faults import NO_FAULTS, Faults
 from runtime.simulator.importers import philly
 from runtime.simulator.ledger import JobLine, Ledger
-from runtime.simulator.simulation import Scenario, simulate
+from runtime.simulator.scenario import Scenario
+from runtime.simulator.simulation import simulate
 from runtime.simulator.workload import Costs, Skipped, TraceJob, arranged, with_costs, with_critical_share
 
 DATA = Path(__file__).parent / "data"

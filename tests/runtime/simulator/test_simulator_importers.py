@@ -16,7 +16,8 @@ from runtime.scheduling.policy import Policy
 from runtime.simulator.cluster import parse_nodes
 from runtime.simulator.errors import BadTrace
 from runtime.simulator.importers import READERS, Format, journal
-from runtime.simulator.simulation import Scenario, simulate
+from runtime.simulator.scenario import Scenario
+from runtime.simulator.simulation import simulate
 from runtime.simulator.workload import Skipped, TraceJob, arranged
 
 SACCT = """JobID|Submit|Start|End|State|ReqTRES|AllocTRES|NNodes|Account|Partition|QOS

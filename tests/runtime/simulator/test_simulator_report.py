@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
-from scenarios import excerpt, played, trace_job
+from scenarios import DATA, excerpt, played, trace_job
 
 from bench.easy import easy_waits
 from runtime.scheduling.policy import Policy
@@ -99,3 +100,13 @@ def test_the_control_backfills_only_what_delays_no_reservation() -> None:
 def test_the_control_lets_later_jobs_use_what_the_reservation_does_not_need() -> None:
     jobs = [trace_job("a", 0, 100, n=3), trace_job("wide", 1, 10, n=4), trace_job("b", 2, 500, n=2)]
     assert easy_waits(jobs, parse_nodes("1x4,1x2"))["b"] == 0.0
+
+
+def test_the_python_in_the_documentation_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "simulator.md").read_text()
+    (tmp_path / "philly_jobs.csv").write_bytes((DATA / "philly_jobs_400.csv").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    exec(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)[0], {})
+    assert capsys.readouterr().out.startswith("Spread(mean_s=0.0")

@@ -12,7 +12,8 @@ from runtime.scheduling.policy import Policy
 from runtime.simulator.cluster import parse_nodes
 from runtime.simulator.errors import BadScenario, SimulationError
 from runtime.simulator.faults import Faults, NodeFault
-from runtime.simulator.simulation import Scenario, simulate
+from runtime.simulator.scenario import Scenario
+from runtime.simulator.simulation import simulate
 from runtime.simulator.workload import Costs, TraceJob
 
 NEVER_SAVES = replace(NO_NOTICE, checkpoint_every_s=None)
