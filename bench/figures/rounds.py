@@ -31,6 +31,7 @@ GANGS = (
 )  # fmt: skip
 """Devices of a gang, and devices on each node."""
 N_SHAPES = 50
+N_FIRST = 10_000
 CLASSES = (("critical", 1), ("normal", 6), ("exploratory", 3))
 """And how often each is drawn."""
 
@@ -130,11 +131,14 @@ def shapes(sizes: Sequence[tuple[int, str]]) -> list[Shape]:
 
 
 def grown(sizes: Sequence[tuple[int, str]], n_queued: int) -> Life:
-    """A life with every device busy that can be, and this many jobs waiting."""
+    """A life with every device busy that can be, and this many jobs waiting.
+
+    What runs is the same for every `n_queued` from `N_FIRST` on: what waits beyond that is of the lower classes.
+    """
     life = Life(shapes(sizes), random.Random(1))
     for node in make_nodes(sizes):
         life.record(NodeJoined(node=node))
-    while life.state.n_queued < n_queued:
+    while life.state.n_queued < N_FIRST:
         life.submit_any()
         if life.n_jobs % 2000 == 0:
             life.round()
@@ -144,43 +148,51 @@ def grown(sizes: Sequence[tuple[int, str]], n_queued: int) -> Life:
             life.end_one()
         life.now_s += 60.0
     life.round()
+    backlog = random.Random(2)
+    while life.state.n_queued < n_queued:
+        life.submit(backlog.choice(("normal", "normal", "exploratory")), backlog.choice(life.shapes))
     return life
 
 
-def measured(sizes: Sequence[tuple[int, str]], n_queued: int, n_rounds: int) -> list[float]:
-    """Milliseconds of each round, in a life in which things go on happening.
+def step(life: Life, i: int) -> float:
+    """Something happens, and a round follows; its milliseconds.
 
-    Of three rounds two follow the end of an attempt, one a submission, every ninth also an urgent gang of a node.
+    Of three steps two are the end of an attempt, one a submission; every ninth brings an urgent gang of a node.
     """
-    life = grown(sizes, n_queued)
+    life.now_s += 7.0
+    if i % 3 < 2:
+        life.end_one()
+    else:
+        life.submit_any()
+    if i % 9 == 8:
+        life.submit("critical", Shape(n_devices=8, devices_per_node=8))
+    return life.round()
+
+
+def measured(lives: Sequence[Life], n_rounds: int) -> list[list[float]]:
+    """Milliseconds of each round of each life, in turns, so that a busy machine slows all of them."""
     gc.collect()
     gc.freeze()
-    samples = []
+    samples: list[list[float]] = [[] for _ in lives]
     for i in range(n_rounds):
-        life.now_s += 7.0
-        if i % 3 < 2:
-            life.end_one()
-        else:
-            life.submit_any()
-        if i % 9 == 8:
-            life.submit("critical", Shape(n_devices=8, devices_per_node=8))
-        samples.append(life.round())
+        for life, found in zip(lives, samples, strict=True):
+            found.append(step(life, i))
     gc.unfreeze()
     return samples
 
 
 def round_ms_10k(quick: bool) -> Figure:
-    return _figure("sched.round_ms_10k", measured(SMALL, 10_000, 60 if quick else 300), "10,000 queued, 64 devices")
+    return _figure("sched.round_ms_10k", _of(SMALL, 10_000, quick), "10,000 queued, 64 devices")
 
 
 def round_ms_100k(quick: bool) -> Figure:
-    samples = measured(LARGE, 100_000, 60 if quick else 300)
+    samples = _of(LARGE, 100_000, quick)
     return _figure("sched.round_ms_100k", samples, "100,000 queued, 6,212 devices on 1,213 nodes")
 
 
 def growth(quick: bool) -> Figure:
     n = 60 if quick else 300
-    few, many = measured(LARGE, 10_000, n), measured(LARGE, 100_000, n)
+    few, many = measured([grown(LARGE, 10_000), grown(LARGE, 100_000)], n)
     return Figure(
         id="sched.growth",
         value=median_of(many) / median_of(few),
@@ -190,6 +202,11 @@ def growth(quick: bool) -> Figure:
         spread=(quartiles(many)[0] / median_of(few), quartiles(many)[1] / median_of(few)),
         note=f"median {median_of(many):.2f} ms at 100,000 over {median_of(few):.2f} ms at 10,000 queued, 1,213 nodes",
     )
+
+
+def _of(sizes: Sequence[tuple[int, str]], n_queued: int, quick: bool) -> list[float]:
+    (samples,) = measured([grown(sizes, n_queued)], 60 if quick else 300)
+    return samples
 
 
 def _figure(figure_id: str, samples: Sequence[float], what: str) -> Figure:

@@ -97,7 +97,7 @@ def draw(timeline: Timeline, path: Path, *, n_devices: int, title: str) -> None:
         above.axhline(n_devices, color="black", linewidth=0.8)
         above.set_ylabel("devices held")
         above.set_title(title, loc="left")
-        above.legend(loc="upper right", ncols=3, frameon=False)
+        above.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(timeline.held) or 1, frameon=False)
         below.set_ylabel("jobs waiting")
         below.set_xlabel("days")
         figure.savefig(path, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
