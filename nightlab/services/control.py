@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from runtime_client.client import RuntimeClient
 
 POLL_S = 0.05
+REPEAT_S = 1.0
+"""Between two orders to stop at once; more of them change nothing."""
 SPECIAL_IN_URLS = "?#%"
 """MLflow takes its database and its artifacts as URLs, in which a path can not have these."""
 
@@ -172,13 +174,16 @@ class Services:
 
     def _end_supervisor(self, jobs: JobsAtStop, number: signal.Signals, watch: Watcher | None) -> None:
         signalled: int | None = None
+        repeat_at = float("inf")
         while is_up(self.settings.home) or self._is_ours_starting():
             pid = _supervisor_pid(self._files) or self._own_pid()
-            if pid is not None and pid != signalled:
+            if pid is not None and (pid != signalled or time.monotonic() >= repeat_at):
                 self._ask(jobs, must_reach=number is signal.SIGTERM)
                 with suppress(ProcessLookupError):
                     os.kill(pid, number)
                 signalled = pid
+                if number is signal.SIGQUIT:  # what a shell puts in the background ignores it while it starts
+                    repeat_at = time.monotonic() + REPEAT_S
             state = self.state()
             if watch is not None and state is not None:
                 watch(state.phase)

@@ -100,6 +100,11 @@ def test_twice_ends_at_once_and_the_next_up_goes_on(foreground: Foreground, tmp_
         check_whole(lab, with_retries=True)
 
 
+def _in_the_background() -> None:
+    """As a shell's `&` does; SIGINT is sent here as `kill -INT` would, so that one is heard."""
+    signal.signal(signal.SIGQUIT, signal.SIG_IGN)
+
+
 @pytest.mark.parametrize("mode", [(), ("--foreground",)], ids=["background", "foreground"])
 @pytest.mark.parametrize("point", ["services/settings.json", "services/state.json", "runtime.db", "server.json"])
 def test_an_interrupted_start_leaves_nothing(point: str, mode: tuple[str, ...], tmp_path: Path) -> None:
@@ -113,6 +118,7 @@ def test_an_interrupted_start_leaves_nothing(point: str, mode: tuple[str, ...], 
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        preexec_fn=_in_the_background,
     )
     try:
         eventually(lambda: (home / point).exists() or process.poll() is not None)
