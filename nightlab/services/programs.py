@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from .mlflow_database import FILE
 from .processes import ServiceCommand
 from .settings import ServiceFiles, ServiceSettings
 
@@ -46,7 +47,7 @@ def _agent(settings: ServiceSettings) -> ServiceCommand:
 
 def _mlflow(settings: ServiceSettings, port: int) -> ServiceCommand:
     folder = ServiceFiles(settings.home).mlflow
-    store = ("--backend-store-uri", f"sqlite:///{folder / 'mlflow.db'}")
+    store = ("--backend-store-uri", f"sqlite:///{folder / FILE}")
     artifacts = ("--artifacts-destination", str(folder / "artifacts"), "--serve-artifacts")
     door = ("--host", "127.0.0.1", "--port", str(port), "--workers", "1")
     return ServiceCommand(

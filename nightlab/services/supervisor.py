@@ -22,6 +22,7 @@ from pathlib import Path
 
 from .farewell import ask_to_stop_jobs
 from .health import answers
+from .mlflow_database import put_aside_if_unused
 from .processes import ServiceCommand, ask_to_end, kill, process_started_at, spawn
 from .programs import AGENT, MLFLOW, SERVER, service_commands
 from .settings import JobsAtStop, ServiceFiles, ServiceSettings
@@ -124,6 +125,8 @@ class Supervisor:
         self._n_stops = 2
 
     def _start(self, service: Service) -> None:
+        if service.command.name == MLFLOW:
+            put_aside_if_unused(self._files.mlflow)
         service.process = spawn(service.command, self._settings.home)
         service.spawned_at = time.monotonic()
         service.process_started_at = process_started_at(service.process.pid)
