@@ -12,14 +12,14 @@ from .options import check_devices
 EPILOG = """\b
 Examples:
   nightlab demo           the whole of it, under six minutes on two cores
-  nightlab demo --short   the same with fewer trials, seeds and epochs"""
+  nightlab demo --short   the same with fewer trials and seeds"""
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
 
 
 @app.command(epilog=EPILOG)
 def demo(
-    short: Annotated[bool, typer.Option("--short", help="Fewer trials, seeds and epochs.")] = False,
+    short: Annotated[bool, typer.Option("--short", help="Fewer trials and seeds.")] = False,
     home: Annotated[
         Path | None, typer.Option("--home", help="Folder to work in.", show_default="demo below the home folder")
     ] = None,

@@ -28,6 +28,8 @@ MAX_SLOTS = 8
 BYTES_PER_SLOT = 700 * 1024 * 1024
 SHORT_TRIALS = 6
 SHORT_SEEDS = 2
+SHORT_EPOCHS = 240
+"""More than in the whole demo: of few trials, one must train long enough to be asked to leave meanwhile."""
 NEEDED = ("sklearn", "mlflow")
 
 
@@ -75,8 +77,10 @@ def digits_task(*, is_short: bool) -> Task:
 
 
 def _shortened(task: Task) -> Task:
+    assert task.fidelity is not None, "the task of the example has one"
     return task.model_copy(
         update={
+            "fidelity": task.fidelity.model_copy(update={"value": SHORT_EPOCHS}),
             "budgets": task.budgets.model_copy(update={"trials": SHORT_TRIALS}),
             "seeds": task.seeds.model_copy(update={"fresh": SHORT_SEEDS}),
         }

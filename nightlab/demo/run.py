@@ -52,7 +52,7 @@ def run_demo(
     """Run it; the exit code: 0 only when all that it promises has happened.
 
     Args:
-        short: fewer trials and seeds.
+        short: fewer trials and seeds, each trained for longer.
         home: the folder to work in; None: `demo` below the usual home folder, emptied first. Either is left
             behind, with report and records. A demo stopped half-way goes on.
         screenshots: a folder for `live.svg` and a copy of the report.

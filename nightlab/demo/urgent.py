@@ -10,7 +10,7 @@ from nightlab.live import LiveSnapshot
 from nightlab.live.snapshot import SlotLine
 from runtime_client.models import Compute, JobSpec
 
-PATIENCE_S = 30.0
+PATIENCE_S = 15.0
 """How long a good moment is waited for once half of the search is measured; then any busy one will do."""
 LATE = 0.7
 """Share of its steps after which an attempt may end before it is asked to leave."""

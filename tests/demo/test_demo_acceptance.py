@@ -16,7 +16,7 @@ from agent.store.views import Purpose, SessionState, TrialState
 from nightlab.demo.place import SHORT_SEEDS, SHORT_TRIALS
 from nightlab.services.remains import processes_of
 
-EPOCHS = 60
+EPOCHS = 240
 pytestmark = [pytest.mark.demo, pytest.mark.timeout(900)]
 
 
