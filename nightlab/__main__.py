@@ -22,7 +22,11 @@ COMMANDS = {
     "down": "Stop them in order; jobs are resumed at the next start.",
     "status": "What is up, what runs, what waits.",
     "job": "Run, list, explain, cancel jobs; read their output.",
-    "node": "The machines and their devices.",
+    "node": "The machines and their devices: list, cordon, drain, reserve.",
+    "pause": "Checkpoint and hold jobs until they are unpaused.",
+    "unpause": "Lift a hold.",
+    "stop": "Take every agent's right to submit, at once.",
+    "allow": "Give the agents that right back.",
     "research": "Sessions: start, follow, stop, resume, report.",
     "demo": "A whole research session on real training, in minutes.",
 }

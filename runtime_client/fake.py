@@ -200,7 +200,7 @@ class FakeRuntime:
         )
         return [
             NodeView(
-                node_id="local", generation=1, state="up", devices=devices, hostname="fake", cpus=1, memory_mb=1024
+                node_id="local", generation=1, state="healthy", devices=devices, hostname="fake", cpus=1, memory_mb=1024
             )
         ]
 

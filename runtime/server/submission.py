@@ -69,6 +69,7 @@ def take(
         earlier_id = fresh.get(key) if earlier is None else earlier.job_id
         if earlier_id is not None:
             return Taken(job_id=earlier_id, is_existing=True)
+    _check_agents(draft, spec)
     _check_fence(draft, spec)
     _check_paths(spec)
     _check_start(spec)
@@ -96,6 +97,19 @@ def actor_of(spec: JobSpec) -> Actor:
     if spec.session is None:
         return OWNER
     return Actor(name=f"session:{spec.session.session_id}", on_behalf_of=OWNER.name)
+
+
+def _check_agents(draft: Draft, spec: JobSpec) -> None:
+    stop = draft.state.agents_stop
+    if spec.session is not None and stop is not None:
+        raise refused(
+            ErrorKind.CONFLICT,
+            "agents_stopped",
+            f"sessions may not submit now: all agents were stopped ({stop.reason}); "
+            "a person allows them again with: nightlab allow --all-agents",
+            path="session",
+            retryable=True,
+        )
 
 
 def _check_fence(draft: Draft, spec: JobSpec) -> None:

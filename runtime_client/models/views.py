@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from .operator import AgentsStopView, HoldView
 from .spec import JobSpec
 from .wire import ErrorBody, JsonObject, Wire
 
@@ -101,12 +102,18 @@ class DeviceView(Wire):
     job_id: str | None = None
     """Who holds it; None: free."""
     attempt: int | None = None
+    reserved_for: str | None = None
+    reserved_until: float | None = None
+    busy_external: bool = False
+    """Somebody else computes on it."""
 
 
 class NodeView(Wire):
     node_id: str
     generation: int
     state: str
+    """A `NodeState`."""
+    state_reason: str = ""
     devices: tuple[DeviceView, ...]
     hostname: str
     cpus: int
@@ -230,4 +237,7 @@ class ServerInfo(Wire):
     n_outbox: int
     """Records not yet mirrored to MLflow."""
     notices: tuple[str, ...] = ()
-    """What an operator should know now: low disk, tracking server away."""
+    """What an operator should know now: low disk, tracking server away, holds."""
+    holds: tuple[HoldView, ...] = ()
+    agents_stop: AgentsStopView | None = None
+    """Set: what sessions submit is refused."""
