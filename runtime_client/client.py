@@ -19,6 +19,7 @@ from .home import read_address
 from .models import (
     EventView,
     Explanation,
+    Forecast,
     JobSpec,
     JobView,
     LogChunk,
@@ -127,6 +128,11 @@ class RuntimeClient(OperatorCalls):
     def cancel(self, job_id: str, *, reason: str = "") -> JobView:
         answer = self._transport.call("POST", f"/v1/jobs/{segment(job_id)}/cancel", body=to_json({"reason": reason}))
         return as_one(JobView, answer)
+
+    def what_if(self, spec: JobSpec) -> Forecast:
+        """See `runtime_client.protocol.Runtime.what_if`."""
+        body = spec.model_dump_json().encode()
+        return as_one(Forecast, self._transport.call("POST", "/v1/jobs/what-if", body=body, is_repeatable=True))
 
     def explain(self, job_id: str) -> Explanation:
         return as_one(Explanation, self._transport.call("GET", f"/v1/jobs/{segment(job_id)}/explain"))

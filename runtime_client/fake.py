@@ -20,6 +20,7 @@ from .models import (
     ErrorKind,
     EventView,
     Explanation,
+    Forecast,
     JobSpec,
     JobView,
     LogChunk,
@@ -155,6 +156,15 @@ class FakeRuntime:
             self._end_attempt(job, "cancelled", "cancelled", "cancelled", None)
         self._schedule()
         return job.view
+
+    def what_if(self, spec: JobSpec) -> Forecast:
+        """Knows free devices and the queue, and nothing of preemption."""
+        self.n_calls += 1
+        first = [job.view for job in self._queue() if job.view.priority >= PRIORITIES[spec.priority_class]]
+        if not first and len(self._free_devices()) >= spec.compute.num_accelerators:
+            return Forecast(prospect="starts", summary="this job is about to start")
+        behind = tuple(view.job_id for view in first)
+        return Forecast(prospect="waits", summary="this job waits", queue_position=len(behind) + 1, behind=behind)
 
     def explain(self, job_id: str) -> Explanation:
         self.n_calls += 1

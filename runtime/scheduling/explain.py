@@ -34,10 +34,14 @@ def explain(state: State, job_id: str, *, now_s: float, policy: Policy) -> Reaso
     job = state.jobs.get(job_id)
     if job is None:
         raise UnknownJob(f"no live job {job_id}")
-    paper = play(state, now_s=now_s, policy=policy)
+    return explain_in(play(state, now_s=now_s, policy=policy), job)
+
+
+def explain_in(paper: Round, job: Job) -> Reasons:
+    """The same, from a round that was played already."""
     if job.attempt is not None:
         return _explain_attempt(job, job.attempt, paper)
-    return _explain_wait(state, job, paper)
+    return _explain_wait(paper.state, job, paper)
 
 
 def _explain_attempt(job: Job, attempt: Attempt, paper: Round) -> Reasons:

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import sqlalchemy as sa
 
 from runtime.model.holds import Hold, Standing
-from runtime.model.nouns import Job, Node
+from runtime.model.nouns import Job, Node, Placement
 from runtime.model.state import State, holders
 from runtime.model.states import JobState, StopCause
+from runtime.scheduling import forecast as scheduling
 from runtime.scheduling.explain import describe_standing
 from runtime.store import history, records
 from runtime.store.history import AttemptRow, JobRow
@@ -23,6 +24,7 @@ from runtime_client.models import (
     AttemptView,
     DeviceView,
     EventView,
+    Forecast,
     Holds,
     HoldScope,
     HoldView,
@@ -31,6 +33,7 @@ from runtime_client.models import (
     MetricPoint,
     NodeView,
     PlacementView,
+    VictimView,
 )
 
 
@@ -150,6 +153,25 @@ def _node_view(node: Node, jobs: Iterable[Job], standing: Standing) -> NodeView:
         cpus=node.cpus,
         memory_mb=node.memory_mb,
     )
+
+
+def forecast_view(found: scheduling.Forecast) -> Forecast:
+    return Forecast(
+        prospect=found.prospect.value,
+        summary=found.summary,
+        details=found.details,
+        queue_position=found.queue_position,
+        placements=tuple(_placement_view(placement) for placement in found.placements),
+        victims=tuple(
+            VictimView(job_id=v.job_id, priority_class=v.priority_class, lost_device_seconds=v.lost_s)
+            for v in found.victims
+        ),
+        behind=found.behind,
+    )
+
+
+def _placement_view(placement: Placement) -> PlacementView:
+    return PlacementView(node_id=placement.node_id, devices=placement.devices, first_rank=placement.first_rank)
 
 
 def holds_view(state: State) -> Holds:

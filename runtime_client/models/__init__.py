@@ -33,6 +33,7 @@ from .views import (
     DeviceView,
     EventView,
     Explanation,
+    Forecast,
     JobsAtShutdown,
     JobView,
     LogChunk,
@@ -45,6 +46,7 @@ from .views import (
     ServerInfo,
     Shutdown,
     SubmitResult,
+    VictimView,
 )
 from .wire import API_VERSION, Envelope, ErrorBody, ErrorKind, JsonObject, JsonScalar, Wire
 
@@ -66,6 +68,7 @@ __all__ = [
     "ErrorKind",
     "EventView",
     "Explanation",
+    "Forecast",
     "HoldRequest",
     "HoldScope",
     "HoldSelector",
@@ -95,5 +98,6 @@ __all__ = [
     "SubmitResult",
     "SuccessCriteria",
     "TensorBoardFiles",
+    "VictimView",
     "Wire",
 ]

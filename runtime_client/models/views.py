@@ -134,6 +134,29 @@ class Explanation(Wire):
     beneficiary: str | None = None
 
 
+class VictimView(Wire):
+    """An attempt that would be asked to leave."""
+
+    job_id: str
+    priority_class: str
+    lost_device_seconds: float
+    """Work since its last checkpoint, or since its start."""
+
+
+class Forecast(Wire):
+    """What the next round would do about a job, if it were submitted now. Nothing was submitted."""
+
+    prospect: str
+    """`starts`, `preempts`, `follows` (devices that are being left anyway), `waits`, `held`, `never`."""
+    summary: str
+    details: tuple[str, ...] = ()
+    queue_position: int | None = None
+    placements: tuple[PlacementView, ...] = ()
+    victims: tuple[VictimView, ...] = ()
+    behind: tuple[str, ...] = ()
+    """Jobs that come first, wait too, and want some of the same devices."""
+
+
 class LogChunk(Wire):
     job_id: str
     attempt: int

@@ -65,3 +65,10 @@ def test_devices_are_reserved_and_given_back(home: Path) -> None:
     assert "reserved for alice until" in say(home, "node", "list").out
     say(home, "node", "unreserve", "local:0")
     assert say(home, "node", "unreserve", "local").out == "local: healthy\n"
+
+
+def test_what_if_tells_and_submits_nothing(home: Path) -> None:
+    told = say(home, "job", "run", "--what-if", "--json", "--", "true").data
+    assert (told["prospect"], told["victims"]) == ("starts", [])
+    assert "this job is about to start" in say(home, "job", "run", "--what-if", "--", "true").out
+    assert say(home, "job", "list", "--all", "--json").data == []
