@@ -27,6 +27,7 @@ COMMANDS = {
     "unpause": "Lift a hold.",
     "stop": "Take every agent's right to submit, at once.",
     "allow": "Give the agents that right back.",
+    "spend": "Device-hours and cost: useful, replicate, lost, failed, idle.",
     "research": "Sessions: start, follow, stop, resume, report.",
     "demo": "A whole research session on real training, in minutes.",
 }

@@ -18,6 +18,8 @@ from .models import (
     NodeStateRequest,
     NodeView,
     ReservationRequest,
+    Spend,
+    SpendBy,
 )
 from .transport import Transport
 
@@ -65,6 +67,10 @@ class OperatorCalls:
     def note_busy(self, node_id: str, devices: Sequence[int]) -> NodeView:
         """Say which devices of a node somebody else computes on, all of them."""
         return self._node(node_id, "busy-external", DevicesRequest(devices=tuple(devices)))
+
+    def spend(self, *, by: SpendBy = SpendBy.PROJECT, since: float) -> Spend:
+        """Device time since then (seconds since the epoch), and what became of it."""
+        return as_one(Spend, self._transport.call("GET", "/v1/spend", query={"by": by.value, "since": since}))
 
     def _holds(self, path: str, request: BaseModel) -> Holds:
         return as_one(Holds, self._transport.call("POST", path, body=request.model_dump_json().encode()))

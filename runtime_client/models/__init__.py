@@ -26,6 +26,7 @@ from .spec import (
     SuccessCriteria,
     TensorBoardFiles,
 )
+from .spend import Spend, SpendBy, SpendRow, SpendSplit
 from .views import (
     ENDED_STATES,
     LIVE_STATES,
@@ -94,6 +95,10 @@ __all__ = [
     "ServerInfo",
     "SessionFence",
     "Shutdown",
+    "Spend",
+    "SpendBy",
+    "SpendRow",
+    "SpendSplit",
     "StdoutPattern",
     "SubmitResult",
     "SuccessCriteria",

@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 from cli_process import Ended, nightlab
 
+from nightlab.commands.spend import By
+from nightlab.commands.up import prices
+from nightlab.failure import Failure
 from runtime.engines.fake import ByHand, FakeEngine, fake_node
 from runtime.server.config import ServerConfig
 from runtime.server.occupancy import write_address
 from runtime.server.threaded import threaded_server
+from runtime_client.models import SpendBy
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +76,21 @@ def test_what_if_tells_and_submits_nothing(home: Path) -> None:
     assert (told["prospect"], told["victims"]) == ("starts", [])
     assert "this job is about to start" in say(home, "job", "run", "--what-if", "--", "true").out
     assert say(home, "job", "list", "--all", "--json").data == []
+
+
+def test_spend_is_told_in_device_hours(home: Path) -> None:
+    told = say(home, "spend", "--by", "session", "--since", "1h", "--json").data
+    assert (told["by"], told["rows"]) == ("session", [])
+    assert "idle: " in say(home, "spend").out
+    assert "write 12h or 7d" in nightlab("spend", "--since", "soon", home=home).err
+
+
+def test_a_price_is_read_or_refused() -> None:
+    assert prices(["H100=2.5", "A100=0"]) == {"H100": 2.5, "A100": 0.0}
+    for wrong in ("H100", "=2", "H100=-1", "H100=nan", "H100=inf"):
+        with pytest.raises(Failure, match=r"is no price; write H100=2\.5"):
+            prices([wrong])
+
+
+def test_spend_groups_are_those_of_the_wire() -> None:
+    assert [by.value for by in By] == [by.value for by in SpendBy]
