@@ -80,6 +80,8 @@ class FakeRuntime:
         self._fences: dict[str, int] = {}
         self._runs: dict[str, RunView] = {}
         self._run_tokens: dict[str, str] = {}
+        self.n_refusals = 0
+        """So many submissions of sessions are refused, as while all agents are stopped."""
         self.artifacts: dict[tuple[str, str], bytes] = {}
         self._events: list[EventView] = []
         self._passing: list[EventView] = []
@@ -319,6 +321,9 @@ class FakeRuntime:
 
     def _submit(self, spec: JobSpec) -> SubmitResult:
         if spec.session is not None:
+            if self.n_refusals > 0:
+                self.n_refusals -= 1
+                return _refused("agents_stopped", ErrorKind.CONFLICT, "all agents were stopped", "session", True)
             newest = self._fences.get(spec.session.session_id, 0)
             if spec.session.fence < newest:
                 message = f"session {spec.session.session_id}: fence {spec.session.fence} is older than {newest}"
@@ -496,8 +501,8 @@ class FakeRuntime:
         return self._jobs[job_id]
 
 
-def _refused(code: str, kind: ErrorKind, message: str, path: str) -> SubmitResult:
-    return SubmitResult(error=ErrorBody(code=code, kind=kind, message=message, path=path))
+def _refused(code: str, kind: ErrorKind, message: str, path: str, retryable: bool = False) -> SubmitResult:
+    return SubmitResult(error=ErrorBody(code=code, kind=kind, message=message, path=path, retryable=retryable))
 
 
 def _devices(view: JobView) -> tuple[int, ...]:
