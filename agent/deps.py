@@ -24,6 +24,8 @@ class Memory:
     jobs: dict[str, JobView] = field(default_factory=dict)
     """Last view of each job that was live when it was last looked at, and of those that ended in this wake-up."""
     n_slots: int = 0
+    refusal: str | None = None
+    """Why the runtime takes no submission now, as said last; None: it takes them."""
     has_unpublished_plans: bool = True
     has_seen_metric: bool = False
 

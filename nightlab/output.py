@@ -20,6 +20,11 @@ ENVELOPE_VERSION = 1
 STATE_STYLES = {
     "running": "green",
     "up": "green",
+    "healthy": "green",
+    "suspect": "yellow",
+    "draining": "yellow",
+    "cordoned": "yellow",
+    "quarantined": "red",
     "succeeded": "green",
     "finished": "green",
     "starting": "cyan",

@@ -7,17 +7,19 @@ import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 from urllib.parse import quote
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 from pydantic_core import to_json
 
-from .errors import NotFound, ServerFault, TimedOut
+from .answers import as_many, as_one, segment
+from .errors import TimedOut
 from .home import read_address
 from .models import (
     EventView,
     Explanation,
+    Forecast,
     JobSpec,
     JobView,
     LogChunk,
@@ -29,13 +31,12 @@ from .models import (
     ServerInfo,
     SubmitResult,
 )
+from .operator import OperatorCalls
 from .stream import read_events
 from .transport import Query, QueryValue, Transport
 
 if TYPE_CHECKING:
     import httpx
-
-T = TypeVar("T")
 
 BATCH_SIZE = 1000
 """Most jobs that one request carries; `submit_many` splits longer lists."""
@@ -46,7 +47,7 @@ _POINTS: TypeAdapter[list[MetricPoint]] = TypeAdapter(list[MetricPoint])
 _NODES: TypeAdapter[list[NodeView]] = TypeAdapter(list[NodeView])
 
 
-class RuntimeClient:
+class RuntimeClient(OperatorCalls):
     """Implements `runtime_client.protocol.Runtime`. May be shared between threads; make it after a fork."""
 
     def __init__(
@@ -87,23 +88,23 @@ class RuntimeClient:
         self.close()
 
     def info(self) -> ServerInfo:
-        return _one(ServerInfo, self._transport.call("GET", "/v1/info"))
+        return as_one(ServerInfo, self._transport.call("GET", "/v1/info"))
 
     def submit(self, spec: JobSpec) -> JobView:
         """Durable when it returns. A spec without idempotency token gets one, so that it can be sent again."""
         body = _with_token(spec).model_dump_json().encode()
-        return _one(JobView, self._transport.call("POST", "/v1/jobs", body=body, is_repeatable=True))
+        return as_one(JobView, self._transport.call("POST", "/v1/jobs", body=body, is_repeatable=True))
 
     def submit_many(self, specs: Sequence[JobSpec]) -> list[SubmitResult]:
         results: list[SubmitResult] = []
         for first in range(0, len(specs), BATCH_SIZE):
             part = [_with_token(spec).model_dump(mode="json") for spec in specs[first : first + BATCH_SIZE]]
             answer = self._transport.call("POST", "/v1/jobs/batch", body=to_json({"jobs": part}), is_repeatable=True)
-            results.extend(_many(_RESULTS, answer))
+            results.extend(as_many(_RESULTS, answer))
         return results
 
     def job(self, job_id: str) -> JobView:
-        return _one(JobView, self._transport.call("GET", f"/v1/jobs/{_segment(job_id)}"))
+        return as_one(JobView, self._transport.call("GET", f"/v1/jobs/{segment(job_id)}"))
 
     def jobs(
         self,
@@ -122,41 +123,46 @@ class RuntimeClient:
         for name, value in (("session_id", session_id), ("project", project), ("before", before)):
             if value is not None:
                 query[name] = value
-        return _many(_JOBS, self._transport.call("GET", "/v1/jobs", query=query))
+        return as_many(_JOBS, self._transport.call("GET", "/v1/jobs", query=query))
 
     def cancel(self, job_id: str, *, reason: str = "") -> JobView:
-        answer = self._transport.call("POST", f"/v1/jobs/{_segment(job_id)}/cancel", body=to_json({"reason": reason}))
-        return _one(JobView, answer)
+        answer = self._transport.call("POST", f"/v1/jobs/{segment(job_id)}/cancel", body=to_json({"reason": reason}))
+        return as_one(JobView, answer)
+
+    def what_if(self, spec: JobSpec) -> Forecast:
+        """See `runtime_client.protocol.Runtime.what_if`."""
+        body = spec.model_dump_json().encode()
+        return as_one(Forecast, self._transport.call("POST", "/v1/jobs/what-if", body=body, is_repeatable=True))
 
     def explain(self, job_id: str) -> Explanation:
-        return _one(Explanation, self._transport.call("GET", f"/v1/jobs/{_segment(job_id)}/explain"))
+        return as_one(Explanation, self._transport.call("GET", f"/v1/jobs/{segment(job_id)}/explain"))
 
     def logs(self, job_id: str, *, attempt: int | None = None, offset: int = 0, limit: int = 1 << 20) -> LogChunk:
         query: dict[str, QueryValue] = {"offset": offset, "limit": limit}
         if attempt is not None:
             query["attempt"] = attempt
-        return _one(LogChunk, self._transport.call("GET", f"/v1/jobs/{_segment(job_id)}/logs", query=query))
+        return as_one(LogChunk, self._transport.call("GET", f"/v1/jobs/{segment(job_id)}/logs", query=query))
 
     def metrics(self, job_id: str, *, keys: Sequence[str] | None = None) -> list[MetricPoint]:
         query: Query = {} if keys is None else {"key": list(keys)}
-        return _many(_POINTS, self._transport.call("GET", f"/v1/jobs/{_segment(job_id)}/metrics", query=query))
+        return as_many(_POINTS, self._transport.call("GET", f"/v1/jobs/{segment(job_id)}/metrics", query=query))
 
     def nodes(self) -> list[NodeView]:
-        return _many(_NODES, self._transport.call("GET", "/v1/nodes"))
+        return as_many(_NODES, self._transport.call("GET", "/v1/nodes"))
 
     def create_run(self, run: NewRun) -> RunView:
         body = run.model_dump_json().encode()
-        return _one(RunView, self._transport.call("POST", "/v1/runs", body=body, is_repeatable=True))
+        return as_one(RunView, self._transport.call("POST", "/v1/runs", body=body, is_repeatable=True))
 
     def run(self, run_id: str) -> RunView:
-        return _one(RunView, self._transport.call("GET", f"/v1/runs/{_segment(run_id)}"))
+        return as_one(RunView, self._transport.call("GET", f"/v1/runs/{segment(run_id)}"))
 
     def update_run(self, run_id: str, update: RunUpdate) -> RunView:
         body = update.model_dump_json().encode()
-        return _one(RunView, self._transport.call("PATCH", f"/v1/runs/{_segment(run_id)}", body=body))
+        return as_one(RunView, self._transport.call("PATCH", f"/v1/runs/{segment(run_id)}", body=body))
 
     def log_artifact(self, run_id: str, path: str, content: bytes) -> None:
-        target = f"/v1/runs/{_segment(run_id)}/artifacts/{quote(path, safe='/')}"
+        target = f"/v1/runs/{segment(run_id)}/artifacts/{quote(path, safe='/')}"
         self._transport.call("PUT", target, body=content, content_type="application/octet-stream", is_repeatable=True)
 
     def events(self, *, since: int, wait_s: float | None = None) -> Iterator[EventView]:
@@ -193,35 +199,3 @@ def _with_token(spec: JobSpec) -> JobSpec:
     if spec.idempotency_token is not None:
         return spec
     return spec.model_copy(update={"idempotency_token": uuid.uuid4().hex})
-
-
-def _segment(name: str) -> str:
-    """An id as a part of a path.
-
-    Raises:
-        NotFound: nothing has such a name, and it would make another path.
-    """
-    if not name or "/" in name or name in (".", ".."):
-        raise NotFound(f"{name!r} is no id of a job or run", code="no_such_id")
-    return quote(name, safe="")
-
-
-def _one(model: type[T], data: object) -> T:
-    return _checked(TypeAdapter(model), data)
-
-
-def _many(adapter: TypeAdapter[list[T]], data: object) -> list[T]:
-    return _checked(adapter, data)
-
-
-def _checked(adapter: TypeAdapter[T], data: object) -> T:
-    try:
-        return adapter.validate_python(data)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ServerFault(
-            f"the server's answer is not understood at {where or 'its root'}: {first['msg']}; "
-            "client and server are probably of different versions",
-            code="not_understood",
-        ) from error

@@ -20,6 +20,7 @@ from .models import (
     ErrorKind,
     EventView,
     Explanation,
+    Forecast,
     JobSpec,
     JobView,
     LogChunk,
@@ -79,6 +80,8 @@ class FakeRuntime:
         self._fences: dict[str, int] = {}
         self._runs: dict[str, RunView] = {}
         self._run_tokens: dict[str, str] = {}
+        self.n_refusals = 0
+        """So many submissions of sessions are refused, as while all agents are stopped."""
         self.artifacts: dict[tuple[str, str], bytes] = {}
         self._events: list[EventView] = []
         self._passing: list[EventView] = []
@@ -156,6 +159,15 @@ class FakeRuntime:
         self._schedule()
         return job.view
 
+    def what_if(self, spec: JobSpec) -> Forecast:
+        """Knows free devices and the queue, and nothing of preemption."""
+        self.n_calls += 1
+        first = [job.view for job in self._queue() if job.view.priority >= PRIORITIES[spec.priority_class]]
+        if not first and len(self._free_devices()) >= spec.compute.num_accelerators:
+            return Forecast(prospect="starts", summary="this job is about to start")
+        behind = tuple(view.job_id for view in first)
+        return Forecast(prospect="waits", summary="this job waits", queue_position=len(behind) + 1, behind=behind)
+
     def explain(self, job_id: str) -> Explanation:
         self.n_calls += 1
         view = self._job(job_id).view
@@ -200,7 +212,7 @@ class FakeRuntime:
         )
         return [
             NodeView(
-                node_id="local", generation=1, state="up", devices=devices, hostname="fake", cpus=1, memory_mb=1024
+                node_id="local", generation=1, state="healthy", devices=devices, hostname="fake", cpus=1, memory_mb=1024
             )
         ]
 
@@ -309,6 +321,9 @@ class FakeRuntime:
 
     def _submit(self, spec: JobSpec) -> SubmitResult:
         if spec.session is not None:
+            if self.n_refusals > 0:
+                self.n_refusals -= 1
+                return _refused("agents_stopped", ErrorKind.CONFLICT, "all agents were stopped", "session", True)
             newest = self._fences.get(spec.session.session_id, 0)
             if spec.session.fence < newest:
                 message = f"session {spec.session.session_id}: fence {spec.session.fence} is older than {newest}"
@@ -486,8 +501,8 @@ class FakeRuntime:
         return self._jobs[job_id]
 
 
-def _refused(code: str, kind: ErrorKind, message: str, path: str) -> SubmitResult:
-    return SubmitResult(error=ErrorBody(code=code, kind=kind, message=message, path=path))
+def _refused(code: str, kind: ErrorKind, message: str, path: str, retryable: bool = False) -> SubmitResult:
+    return SubmitResult(error=ErrorBody(code=code, kind=kind, message=message, path=path, retryable=retryable))
 
 
 def _devices(view: JobView) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from typing import Protocol
 from .models import (
     EventView,
     Explanation,
+    Forecast,
     JobSpec,
     JobView,
     LogChunk,
@@ -50,6 +51,10 @@ class Runtime(Protocol):
 
     def cancel(self, job_id: str, *, reason: str = "") -> JobView:
         """Ask it to end. A queued job ends at once; a running one is given its grace. Ended: Conflict."""
+        ...
+
+    def what_if(self, spec: JobSpec) -> Forecast:
+        """What would become of it if it were submitted now; submits nothing. Refused as a submission would be."""
         ...
 
     def explain(self, job_id: str) -> Explanation: ...

@@ -43,13 +43,15 @@ def _submit(trials: list[TrialView], deps: Deps) -> bool:
     for trial, answer in zip(intended, answers, strict=True):
         if answer.job is not None:
             launched.append(_launched(trial, answer.job, deps))
+            deps.memory.refusal = None
             deps.memory.jobs[answer.job.job_id] = answer.job
             lines.append(_launched_line(trial, answer.job.job_id))
         elif not answer.is_retryable:
             refused.append(_refused(trial, answer, deps))
             text = f"{trial.trial_id} was refused by the runtime: {answer.refusal}"
             lines.append(Line(step="launch", text=text, trial_id=trial.trial_id))
-        else:
+        elif answer.refusal != deps.memory.refusal:  # it may last for hours, and is said once
+            deps.memory.refusal = answer.refusal
             text = f"{trial.trial_id} can not be submitted now: {answer.refusal}"
             lines.append(Line(step="launch", text=text, trial_id=trial.trial_id))
     deps.book.record([*launched, *refused], lines)

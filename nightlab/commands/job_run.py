@@ -16,7 +16,7 @@ from .options import HomeOption, JsonOption, runtime
 
 if TYPE_CHECKING:
     from runtime_client.client import RuntimeClient
-    from runtime_client.models import JobSpec, JobView
+    from runtime_client.models import Forecast, JobSpec, JobView
 
 SECONDS_BY_UNIT = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -102,6 +102,9 @@ def run(
         bool, typer.Option("--watch/--no-watch", help="Follow it to its end; exit 1 if it failed.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and print the spec; submit nothing.")] = False,
+    what_if: Annotated[
+        bool, typer.Option("--what-if", help="Tell what would happen now, and to whom; submit nothing.")
+    ] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -134,6 +137,9 @@ def run(
         _show_spec(spec, as_json)
         return
     with runtime(home) as client:
+        if what_if:
+            _show_forecast(client.what_if(spec), as_json)
+            return
         job = client.submit(spec)
         if watch:
             _watch(client, job, as_json)
@@ -259,6 +265,23 @@ def _show_spec(spec: JobSpec, as_json: bool) -> None:
     import yaml
 
     print(yaml.safe_dump(spec.model_dump(mode="json", exclude_defaults=True), sort_keys=False), end="")
+    note("nothing was submitted")
+
+
+def _show_forecast(forecast: Forecast, as_json: bool) -> None:
+    if as_json:
+        print_json(forecast)
+        return
+    print(forecast.summary)
+    if forecast.queue_position is not None and forecast.prospect == "waits":
+        print(f"place in the queue: {forecast.queue_position}")
+    if forecast.behind:
+        print(f"behind {', '.join(forecast.behind)}")
+    for victim in forecast.victims:
+        lost = f"{victim.lost_device_seconds:.0f} device-seconds"
+        print(f"  {victim.job_id} ({victim.priority_class}) would be asked to leave and lose {lost}")
+    for line in forecast.details:
+        print(f"  {line}")
     note("nothing was submitted")
 
 

@@ -53,6 +53,10 @@ def up(
     database: Annotated[
         str | None, typer.Option(help="Database of the runtime; SQLite in the home folder if not given.", metavar="URL")
     ] = None,
+    price: Annotated[
+        list[str] | None,
+        typer.Option(help="Price of a device-hour, for nightlab spend; may be given again.", metavar="KIND=PRICE"),
+    ] = None,
     foreground: Annotated[bool, typer.Option("--foreground", help="Stay; Ctrl-C stops in order.")] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -62,7 +66,7 @@ def up(
     Returns when the runtime answers; MLflow needs half a minute more and is waited for by nobody. What dies is
     started again. Services listen on loopback only.
     """
-    wanted = _settings(home_folder(home), devices, port, mlflow, no_mlflow, mlflow_port, database)
+    wanted = _settings(home_folder(home), devices, port, mlflow, no_mlflow, mlflow_port, database, prices(price or ()))
     if is_up(wanted.home):
         named = {
             "devices": devices,
@@ -70,6 +74,7 @@ def up(
             "mlflow_url": mlflow or no_mlflow or None,
             "mlflow_port": mlflow_port or no_mlflow or None,
             "database_url": database,
+            "device_prices": price,
         }
         present = _same_as_present(wanted, [name for name, given in named.items() if given is not None])
         services, is_new = Services(present), False
@@ -89,6 +94,7 @@ def _settings(
     no_mlflow: bool,
     mlflow_port: int | None,
     database: str | None,
+    device_prices: dict[str, float],
 ) -> ServiceSettings:
     if devices is not None:
         check_devices(devices)
@@ -108,7 +114,27 @@ def _settings(
         mlflow_url=mlflow.rstrip("/") if mlflow else None,
         mlflow_port=(DEFAULT_MLFLOW_PORT if mlflow_port is None else mlflow_port) if starts_mlflow else None,
         database_url=database,
+        device_prices=device_prices,
     )
+
+
+def prices(pairs: Sequence[str]) -> dict[str, float]:
+    """`H100=2.5` and so on.
+
+    Raises:
+        Failure: one is not of that form, or no price.
+    """
+    found: dict[str, float] = {}
+    for pair in pairs:
+        kind, _, text = pair.partition("=")
+        try:
+            value = float(text)
+        except ValueError:
+            value = -1.0
+        if not kind or not 0 <= value < float("inf"):
+            raise wrong_use(f"--price {pair!r} is no price; write H100=2.5.", code="bad_price", path="price")
+        found[kind] = value
+    return found
 
 
 def _same_as_present(wanted: ServiceSettings, named: Sequence[str]) -> ServiceSettings:

@@ -20,6 +20,7 @@ def main(home: Path) -> None:
             devices=settings.devices,
             database_url=settings.database_url,
             mlflow_url=settings.tracking_url,
+            device_prices=settings.device_prices,
         )
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,8 @@ class ServiceSettings:
     mlflow_port: int | None = DEFAULT_MLFLOW_PORT
     """Port of our own MLflow server; None: we start none."""
     database_url: str | None = None
+    device_prices: dict[str, float] = field(default_factory=dict)
+    """By kind of device, per device-hour."""
     agent: bool = True
     """Whether the agent service runs; the demo and tests of the runtime alone do without."""
 

@@ -23,7 +23,7 @@ from runtime.engines.contract import (
     StopAttempt,
 )
 from runtime.model.nouns import Device, Node
-from runtime.model.states import EXIT_REQUEUE, ExitReason, StopCause
+from runtime.model.states import EXIT_REQUEUE, LEAVING, ExitReason
 
 
 class Script(Protocol):
@@ -47,7 +47,7 @@ class Obedient:
     def stopped(self, engine: FakeEngine, order: StopAttempt) -> None:
         if order.grace_s <= 0:
             engine.finish(order.key, exit_code=-9, was_killed=True)
-        elif order.cause in (StopCause.PREEMPT, StopCause.SHUTDOWN):
+        elif order.cause in LEAVING:
             engine.finish(order.key, exit_code=EXIT_REQUEUE)
         else:
             engine.finish(order.key, exit_code=-15)

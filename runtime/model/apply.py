@@ -13,20 +13,29 @@ from types import MappingProxyType
 from .devices import mask_of
 from .errors import IllegalTransition, OutOfSequence
 from .events import (
+    AgentsAllowed,
+    AgentsStopped,
     AttemptEnded,
     AttemptStarted,
     CheckpointSeen,
+    DevicesBusySeen,
+    DevicesReserved,
+    DevicesUnreserved,
     Event,
+    HoldLifted,
+    HoldPlaced,
     JobEnded,
     JobSubmitted,
     NodeJoined,
     NodeLeft,
+    NodeStateSet,
     Recorded,
     SessionFenced,
     StartOrdered,
     StopOrdered,
     Then,
 )
+from .holds import AgentsStop, hold_key
 from .names import event_type_name
 from .nouns import Attempt, Job, Placement, StopOrder
 from .state import N_RECENT, State, displaced, holders
@@ -34,6 +43,8 @@ from .states import ENDED, AttemptOutcome, ExitReason, JobState, StopCause
 
 AttemptReport = AttemptStarted | CheckpointSeen | StopOrdered | AttemptEnded
 """Events that name an attempt which exists; late ones change nothing."""
+StandingEvent = NodeStateSet | DevicesReserved | DevicesUnreserved | DevicesBusySeen
+"""What is said about a node, whether it is there or away."""
 JobEvent = JobSubmitted | StartOrdered | AttemptReport | JobEnded
 
 _Q, _S, _R, _X = JobState.QUEUED, JobState.STARTING, JobState.RUNNING, JobState.STOPPING
@@ -69,6 +80,8 @@ STALLING = frozenset({ExitReason.REQUEUE_ASKED, ExitReason.SUPERVISOR_LOST})
 _STRENGTH = {
     StopCause.SHUTDOWN: 0,
     StopCause.PREEMPT: 1,
+    StopCause.PAUSE: 1,
+    StopCause.DRAIN: 1,
     StopCause.HANG: 2,
     StopCause.TIMEOUT: 3,
     StopCause.CANCEL: 4,
@@ -91,6 +104,16 @@ def apply(state: State, recorded: Recorded) -> None:
             _leave(state, event)
         case SessionFenced() as event:
             state.fences[event.session_id] = max(event.fence, state.fences.get(event.session_id, 0))
+        case HoldPlaced() as event:
+            state.put_hold(event.hold)
+        case HoldLifted() as event:
+            state.drop_hold(hold_key(event.scope, event.name))
+        case AgentsStopped() as event:
+            state.agents_stop = AgentsStop(reason=event.reason, since_s=recorded.at_s)
+        case AgentsAllowed():
+            state.agents_stop = None
+        case NodeStateSet() | DevicesReserved() | DevicesUnreserved() | DevicesBusySeen() as event:
+            _stand(state, event)
         case event:
             _apply_to_job(state, event, recorded)
     state.last_seq = recorded.seq
@@ -164,6 +187,9 @@ def _submitted(state: State, event: JobSubmitted) -> Job:
 def _ordered(state: State, job: Job, event: StartOrdered, at_s: float) -> Job:
     if event.attempt != job.n_attempts + 1:
         raise _illegal(state, job.job_id, event, f"the next attempt is {job.n_attempts + 1}, not {event.attempt}")
+    hold = state.hold_on(job)
+    if hold is not None:
+        raise _illegal(state, job.job_id, event, f"there is a hold on {hold.key}")
     fault = _placement_fault(state, job, event.placements)
     if fault is not None:
         raise _illegal(state, job.job_id, event, fault)
@@ -183,7 +209,7 @@ def _placement_fault(state: State, job: Job, placements: tuple[Placement, ...]) 
             return f"node {placement.node_id} is not known"
         taken = [device for device in placement.devices if not free >> device & 1]
         if taken:
-            return f"devices {taken} of node {placement.node_id} are not free"
+            return f"devices {taken} of node {placement.node_id} are not free or take no new work"
     n_devices = sum(mask_of(placement.devices).bit_count() for placement in placements)
     if n_devices != job.shape.n_devices or len({placement.node_id for placement in placements}) != len(placements):
         return f"placed on {n_devices} devices, asked for {job.shape.n_devices}"
@@ -267,6 +293,20 @@ def _leave(state: State, event: NodeLeft) -> None:
         ids = ", ".join(job.job_id for job in lost)
         raise _illegal_node(event.node_id, event, f"{ids} still hold its devices; end those attempts first")
     state.drop_node(event.node_id)
+
+
+def _stand(state: State, event: StandingEvent) -> None:
+    standing = state.standing(event.node_id)
+    match event:
+        case NodeStateSet():
+            state.put_standing(replace(standing, state=event.state, reason=event.reason))
+        case DevicesReserved():
+            kept = standing.without(event.reservation.devices)
+            state.put_standing(replace(kept, reservations=(*kept.reservations, event.reservation)))
+        case DevicesUnreserved():
+            state.put_standing(standing.without(event.devices))
+        case DevicesBusySeen():
+            state.put_standing(replace(standing, busy_external=tuple(sorted(event.devices))))
 
 
 def _illegal(state: State, job_id: str, event: Event, why: str) -> IllegalTransition:

@@ -6,6 +6,7 @@ Everything derived is computed anew from jobs and nodes, in the plainest way, an
 from __future__ import annotations
 
 from .errors import InvariantViolation
+from .holds import CLOSED, NodeState, Standing
 from .indexes import Deadline, Delayed, Indexes, Lane, Queued
 from .nouns import Attempt, Job
 from .state import State
@@ -27,6 +28,13 @@ def check(state: State) -> None:
         indexes = [device.index for device in node.devices]
         _require(state, len(set(indexes)) == len(indexes), "device indexes of a node differ", f"{node_id}: {indexes}")
     _require(state, set(state.recent) <= set(state.jobs), "only live jobs have recent events", str(set(state.recent)))
+    for key, hold in state.holds.items():
+        _require(state, hold.key == key, "a hold is filed under its selector", f"{hold.key} under {key}")
+    for node_id, standing in state.standings.items():
+        _require(state, standing.node_id == node_id, "a standing is filed under its node", node_id)
+        _require(state, not standing.is_plain, "a standing says something", node_id)
+        reserved = standing.reserved
+        _require(state, len(set(reserved)) == len(reserved), "no device is reserved twice", f"{node_id}: {reserved}")
     orders = [job.order for job in state.jobs.values()]
     _require(state, len(set(orders)) == len(orders), "no two jobs share a place in the order", str(sorted(orders)))
 
@@ -106,7 +114,20 @@ def _check_devices(state: State) -> None:
 
 def _check_indexes(state: State) -> None:
     expected = recompute_indexes(state)
-    for name in ("free", "kinds", "queue", "delayed", "deadlines", "holding", "stopping", "movable", "limits"):
+    for name in (
+        "free",
+        "kinds",
+        "offered",
+        "suspect",
+        "held",
+        "queue",
+        "delayed",
+        "deadlines",
+        "holding",
+        "stopping",
+        "movable",
+        "limits",
+    ):
         kept, slow = getattr(state.index, name), getattr(expected, name)
         _require(state, kept == slow, f"index `{name}` equals its recomputation", f"kept {kept}, should be {slow}")
 
@@ -122,16 +143,25 @@ def recompute_indexes(state: State) -> Indexes:
         for device in placement.devices
     }
     for node_id, node in state.nodes.items():
-        free = [d.index for d in node.devices if (node_id, d.index) not in held]
+        standing = state.standing(node_id)
+        closed = _closed_devices(standing)
+        is_closed = standing.state in CLOSED
+        offered = [d for d in node.devices if not is_closed and d.index not in closed]
+        if standing.state is NodeState.SUSPECT:
+            slow.suspect.add(node_id)
+        free = [d.index for d in offered if (node_id, d.index) not in held]
         slow.free[node_id] = sum(2**i for i in free)
         by_kind: dict[str | None, int] = {None: sum(2**d.index for d in node.devices)}
         for kind in {d.kind for d in node.devices}:
             by_kind[kind] = sum(2**d.index for d in node.devices if d.kind == kind)
         slow.kinds[node_id] = by_kind
+        slow.offered[node_id] = {kind: sum(2**d.index for d in offered if kind in (None, d.kind)) for kind in by_kind}
     for job in sorted(state.jobs.values(), key=lambda job: job.order):
         if job.state in HOLDING:
             slow.holding.add(job.job_id)
             _index_holder(slow, job)
+        elif any(hold.matches(job) for hold in state.holds.values()):
+            slow.held.add(job.job_id)
         elif job.not_before_s > state.clock_s:
             slow.delayed.append(Delayed(job.not_before_s, job.order, job.job_id))
         else:
@@ -143,6 +173,11 @@ def recompute_indexes(state: State) -> Indexes:
     slow.deadlines.sort()
     slow.limits.sort()
     return slow
+
+
+def _closed_devices(standing: Standing) -> set[int]:
+    reserved = {device for reservation in standing.reservations for device in reservation.devices}
+    return reserved | set(standing.busy_external)
 
 
 def _index_holder(slow: Indexes, job: Job) -> None:

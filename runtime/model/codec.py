@@ -16,6 +16,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from .errors import BadPayload
 from .events import Event, Recorded
+from .holds import AgentsStop, Hold, Standing
 from .names import EVENT_CLASSES, event_type_name
 from .nouns import Job, Node
 from .state import State
@@ -30,7 +31,9 @@ EVENT_VERSIONS: Mapping[str, int] = MappingProxyType(dict.fromkeys(EVENT_CLASSES
 UPCASTS: Mapping[tuple[str, int], Callable[[JsonObject], JsonObject]] = MappingProxyType({})
 """(type, version) -> the payload one version newer."""
 
-SNAPSHOT_VERSION = 1
+SNAPSHOT_VERSION = 2
+OLDER_SNAPSHOTS = frozenset({1})
+"""Can be read: version 1 has no holds, no standings and no stop of the agents."""
 
 
 def encode_event(event: Event) -> JsonObject:
@@ -111,6 +114,9 @@ def encode_state(state: State) -> JsonObject:
         "jobs": [_encode(job) for job in state.jobs.values()],
         "fences": dict(state.fences),
         "recent": {job_id: list(notes) for job_id, notes in state.recent.items()},
+        "holds": [_encode(hold) for hold in state.holds.values()],
+        "agents_stop": _encode(state.agents_stop),
+        "standings": [_encode(standing) for standing in state.standings.values()],
     }
 
 
@@ -119,20 +125,35 @@ def decode_state(snapshot: JsonObject) -> State:
     Raises:
         BadPayload: a version this program does not know, or a snapshot that does not fit.
     """
-    if snapshot.get("version") != SNAPSHOT_VERSION:
+    if snapshot.get("version") not in (SNAPSHOT_VERSION, *OLDER_SNAPSHOTS):
         raise BadPayload(
             path="snapshot", why=f"version {snapshot.get('version')}, this program knows {SNAPSHOT_VERSION}"
         )
-    missing = {"last_seq", "clock_s", "nodes", "jobs", "fences", "recent"} - set(snapshot)
+    wanted = {"last_seq", "clock_s", "nodes", "jobs", "fences", "recent"}
+    if snapshot["version"] == SNAPSHOT_VERSION:
+        wanted |= {"holds", "agents_stop", "standings"}
+    missing = wanted - set(snapshot)
     if missing:
         raise BadPayload(path="snapshot", why=f"missing {', '.join(sorted(missing))}")
     state = State(last_seq=snapshot["last_seq"], clock_s=snapshot["clock_s"], fences=dict(snapshot["fences"]))
+    _decode_operator_parts(state, snapshot)
     for n, node in enumerate(snapshot["nodes"]):
         state.put_node(_decode(Node, node, f"snapshot.nodes[{n}]"))
     for n, job in enumerate(snapshot["jobs"]):
         state.put_job(_decode(Job, job, f"snapshot.jobs[{n}]"))
     state.recent = {job_id: tuple(notes) for job_id, notes in snapshot["recent"].items()}
     return state
+
+
+def _decode_operator_parts(state: State, snapshot: JsonObject) -> None:
+    """Before nodes and jobs, whose indexes follow from them too."""
+    for n, hold in enumerate(snapshot.get("holds", ())):
+        state.put_hold(_decode(Hold, hold, f"snapshot.holds[{n}]"))
+    for n, standing in enumerate(snapshot.get("standings", ())):
+        state.put_standing(_decode(Standing, standing, f"snapshot.standings[{n}]"))
+    stop = snapshot.get("agents_stop")
+    if stop is not None:
+        state.agents_stop = _decode(AgentsStop, stop, "snapshot.agents_stop")
 
 
 def _encode(value: object) -> Json:

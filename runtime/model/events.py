@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from .holds import Hold, HoldScope, NodeState, Reservation
 from .nouns import Job, Node, Placement
 from .states import AttemptOutcome, ExitReason, JobState, StopCause
 
@@ -107,6 +108,61 @@ class JobEnded:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldPlaced:
+    """Matching jobs are not started any more. Another hold with the same selector is replaced."""
+
+    hold: Hold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldLifted:
+    scope: HoldScope
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentsStopped:
+    """What a session submits is refused from now on."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentsAllowed:
+    """Sessions may submit again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeStateSet:
+    node_id: str
+    state: NodeState
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevicesReserved:
+    """Devices are kept for somebody; an earlier reservation of the same devices is over."""
+
+    node_id: str
+    reservation: Reservation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevicesUnreserved:
+    node_id: str
+    devices: tuple[int, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevicesBusySeen:
+    """These devices of the node are used by processes that are not ours, and no others are."""
+
+    node_id: str
+    devices: tuple[int, ...]
+
+
 Event = (
     NodeJoined
     | NodeLeft
@@ -118,6 +174,14 @@ Event = (
     | StopOrdered
     | AttemptEnded
     | JobEnded
+    | HoldPlaced
+    | HoldLifted
+    | AgentsStopped
+    | AgentsAllowed
+    | NodeStateSet
+    | DevicesReserved
+    | DevicesUnreserved
+    | DevicesBusySeen
 )
 
 

@@ -71,9 +71,15 @@ def limit_of(job: Job) -> Deadline | None:
 @dataclass(slots=True, kw_only=True)
 class Indexes:
     free: Masks = field(default_factory=dict)
-    """Devices that no attempt holds, by node (every node has an entry)."""
+    """Devices that no attempt holds and that take new work, by node (every node has an entry)."""
     kinds: dict[str, KindMasks] = field(default_factory=dict)
     """All devices by node and kind."""
+    offered: dict[str, KindMasks] = field(default_factory=dict)
+    """Those of them that take new work."""
+    suspect: set[str] = field(default_factory=set)
+    """Nodes to be used last, and never for gangs."""
+    held: set[str] = field(default_factory=set)
+    """Queued jobs that somebody put a hold on; they are neither in `queue` nor in `delayed`."""
     queue: dict[int, dict[Lane, list[Queued]]] = field(default_factory=dict)
     """Jobs that may start now, by priority and lane, in order of submission. No empty parts."""
     delayed: list[Delayed] = field(default_factory=list)
@@ -91,19 +97,19 @@ class Indexes:
     usable_by_shape: dict[Shape, Masks] = field(default_factory=dict, compare=False, repr=False)
     """What the scheduler has found out about shapes on these nodes: a memo, empty again when a node changes."""
 
-    def add_job(self, job: Job, clock_s: float) -> None:
+    def add_job(self, job: Job, clock_s: float, *, is_held: bool = False) -> None:
         if job.state in HOLDING and job.attempt is not None:
             self._hold(job)
             for node_id, mask in placement_masks(job.attempt.placements).items():
                 self.free[node_id] &= ~mask
         elif job.state is JobState.QUEUED:
-            self._enqueue(job, clock_s)
+            self._enqueue(job, clock_s, is_held=is_held)
 
     def remove_job(self, job: Job, clock_s: float) -> None:
         if job.state in HOLDING and job.attempt is not None:
             self._release(job)
             for node_id, mask in placement_masks(job.attempt.placements).items():
-                self.free[node_id] |= mask
+                self.free[node_id] |= mask & self.offered[node_id][None]
         elif job.state is JobState.QUEUED:
             self._dequeue(job, clock_s)
 
@@ -114,15 +120,23 @@ class Indexes:
             self._into_lane(jobs[entry.job_id])
         del self.delayed[:n_due]
 
-    def set_node(self, node: Node, held: int) -> None:
-        """Add a node or replace its registration; `held` are its devices that attempts hold."""
+    def set_node(self, node: Node, *, held: int, closed: int = 0, is_suspect: bool = False) -> None:
+        """Add a node, or replace what is known of it.
+
+        Args:
+            held: its devices that attempts hold.
+            closed: its devices that take no new work.
+        """
         masks = kind_masks(node)
         self.kinds[node.node_id] = masks
+        self.offered[node.node_id] = {kind: mask & ~closed for kind, mask in masks.items()}
+        (self.suspect.add if is_suspect else self.suspect.discard)(node.node_id)
         self.usable_by_shape.clear()
-        self.free[node.node_id] = masks[None] & ~held
+        self.free[node.node_id] = masks[None] & ~held & ~closed
 
     def remove_node(self, node_id: str) -> None:
-        del self.kinds[node_id]
+        del self.kinds[node_id], self.offered[node_id]
+        self.suspect.discard(node_id)
         self.usable_by_shape.clear()
         del self.free[node_id]
 
@@ -149,11 +163,13 @@ class Indexes:
         if limit is not None:
             _remove_sorted(self.limits, limit)
 
-    def _enqueue(self, job: Job, clock_s: float) -> None:
+    def _enqueue(self, job: Job, clock_s: float, *, is_held: bool) -> None:
         deadline = deadline_of(job)
         if deadline is not None:
             insort(self.deadlines, deadline)
-        if job.not_before_s > clock_s:
+        if is_held:
+            self.held.add(job.job_id)
+        elif job.not_before_s > clock_s:
             insort(self.delayed, Delayed(job.not_before_s, job.order, job.job_id))
         else:
             self._into_lane(job)
@@ -166,6 +182,9 @@ class Indexes:
         deadline = deadline_of(job)
         if deadline is not None:
             _remove_sorted(self.deadlines, deadline)
+        if job.job_id in self.held:
+            self.held.discard(job.job_id)
+            return
         if job.not_before_s > clock_s:
             _remove_sorted(self.delayed, Delayed(job.not_before_s, job.order, job.job_id))
             return

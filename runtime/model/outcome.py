@@ -14,7 +14,7 @@ from .apply import stalls
 from .events import Then
 from .evidence import ExitPattern, find_pattern, last_line
 from .nouns import Job
-from .states import EXIT_DO_NOT_REQUEUE, EXIT_REQUEUE, AttemptOutcome, ExitReason, JobState, StopCause
+from .states import EXIT_DO_NOT_REQUEUE, EXIT_REQUEUE, LEAVING, AttemptOutcome, ExitReason, JobState, StopCause
 
 EXIT_COMMAND_NOT_FOUND = 127
 """Exit code of a shell whose command does not exist (POSIX, Shell Command Language, section 2.8.2)."""
@@ -63,7 +63,7 @@ def classify(facts: ExitFacts) -> Ending:
             return Ending(AttemptOutcome.TIMED_OUT, ExitReason.RUN_TIMEOUT, last_line(facts.log_tail))
         case StopCause.HANG:
             return Ending(AttemptOutcome.FAILED, ExitReason.HUNG, last_line(facts.log_tail))
-        case StopCause.PREEMPT | StopCause.SHUTDOWN:
+        case StopCause.PREEMPT | StopCause.SHUTDOWN | StopCause.PAUSE | StopCause.DRAIN:
             return _after_notice(facts)
         case None:
             return _unasked(facts)
@@ -83,7 +83,7 @@ def _asked(stop: StopCause | None, evidence: str) -> Ending | None:
     """The ending that a stop order explains by itself."""
     if stop is StopCause.CANCEL:
         return Ending(AttemptOutcome.CANCELLED, ExitReason.CANCELLED, evidence)
-    if stop in (StopCause.PREEMPT, StopCause.SHUTDOWN):
+    if stop in LEAVING:
         return Ending(AttemptOutcome.PREEMPTED, ExitReason.PREEMPTED, evidence)
     return None
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .devices import count, placement_masks
+from .holds import AgentsStop, Hold, Standing
 from .indexes import Indexes
 from .nouns import Job, Node
+from .states import JobState
 
 N_RECENT = 6
 """Events remembered per job for error messages."""
@@ -23,6 +25,12 @@ class State:
     nodes: dict[str, Node] = field(default_factory=dict)
     fences: dict[str, int] = field(default_factory=dict)
     """Newest fencing number by session; older ones are refused."""
+    holds: dict[str, Hold] = field(default_factory=dict)
+    """By selector; matching jobs are not started."""
+    agents_stop: AgentsStop | None = None
+    """Set: no session may submit."""
+    standings: dict[str, Standing] = field(default_factory=dict)
+    """By node, also of nodes that are away; those that say nothing are left out."""
     last_seq: int = 0
     """Sequence number of the last applied event."""
     clock_s: float = 0.0
@@ -37,7 +45,7 @@ class State:
         if old is not None:
             self.index.remove_job(old, self.clock_s)
         self.jobs[job.job_id] = job
-        self.index.add_job(job, self.clock_s)
+        self.index.add_job(job, self.clock_s, is_held=self.hold_on(job) is not None)
 
     def drop_job(self, job_id: str) -> None:
         self.index.remove_job(self.jobs.pop(job_id), self.clock_s)
@@ -48,11 +56,44 @@ class State:
         held = 0
         for job in holders(self, node.node_id):
             held |= _held_on(job, node.node_id)
-        self.index.set_node(node, held)
+        standing = self.standing(node.node_id)
+        self.index.set_node(node, held=held, closed=standing.closed(node), is_suspect=standing.is_suspect)
 
     def drop_node(self, node_id: str) -> None:
         del self.nodes[node_id]
         self.index.remove_node(node_id)
+
+    def hold_on(self, job: Job) -> Hold | None:
+        """The first hold that matches a job; None: nobody holds it."""
+        return next((hold for hold in self.holds.values() if hold.matches(job)), None)
+
+    def put_hold(self, hold: Hold) -> None:
+        self.holds[hold.key] = hold
+        self._sort_held()
+
+    def drop_hold(self, key: str) -> None:
+        if self.holds.pop(key, None) is not None:
+            self._sort_held()
+
+    def _sort_held(self) -> None:
+        """Move queued jobs between the queue and those that are held."""
+        for job_id, job in self.jobs.items():
+            is_held = self.hold_on(job) is not None
+            if job.state is JobState.QUEUED and (job_id in self.index.held) != is_held:
+                self.index.remove_job(job, self.clock_s)
+                self.index.add_job(job, self.clock_s, is_held=is_held)
+
+    def standing(self, node_id: str) -> Standing:
+        return self.standings.get(node_id) or Standing(node_id=node_id)
+
+    def put_standing(self, standing: Standing) -> None:
+        if standing.is_plain:
+            self.standings.pop(standing.node_id, None)
+        else:
+            self.standings[standing.node_id] = standing
+        node = self.nodes.get(standing.node_id)
+        if node is not None:
+            self.put_node(node)
 
     def advance(self, at_s: float) -> None:
         """Move the clock forward (never back) and let jobs whose back-off is over into the queue."""

@@ -57,6 +57,14 @@ class StopCause(StrEnum):
     HANG = "hang"
     SHUTDOWN = "shutdown"
     """The runtime goes down in order; the attempt checkpoints and is requeued."""
+    PAUSE = "pause"
+    """Somebody put a hold on its job; it checkpoints and waits until the hold is lifted."""
+    DRAIN = "drain"
+    """Its node is being drained, or its devices were reserved; it checkpoints and is requeued."""
+
+
+LEAVING = frozenset({StopCause.PREEMPT, StopCause.SHUTDOWN, StopCause.PAUSE, StopCause.DRAIN})
+"""Causes for which an attempt gets a notice to checkpoint, and its job goes back to the queue."""
 
 
 class ExitReason(StrEnum):

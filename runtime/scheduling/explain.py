@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from runtime.model.holds import Hold, NodeState, Standing
 from runtime.model.nouns import Attempt, Job, Shape
 from runtime.model.state import State, holders
 from runtime.model.states import JobState, StopCause
@@ -33,10 +34,14 @@ def explain(state: State, job_id: str, *, now_s: float, policy: Policy) -> Reaso
     job = state.jobs.get(job_id)
     if job is None:
         raise UnknownJob(f"no live job {job_id}")
-    paper = play(state, now_s=now_s, policy=policy)
+    return explain_in(play(state, now_s=now_s, policy=policy), job)
+
+
+def explain_in(paper: Round, job: Job) -> Reasons:
+    """The same, from a round that was played already."""
     if job.attempt is not None:
         return _explain_attempt(job, job.attempt, paper)
-    return _explain_wait(state, job, paper)
+    return _explain_wait(paper.state, job, paper)
 
 
 def _explain_attempt(job: Job, attempt: Attempt, paper: Round) -> Reasons:
@@ -49,6 +54,8 @@ def _explain_attempt(job: Job, attempt: Attempt, paper: Round) -> Reasons:
             StopCause.TIMEOUT: "reached its time limit",
             StopCause.HANG: "made no progress and is being stopped",
             StopCause.SHUTDOWN: "stops because the runtime goes down",
+            StopCause.PAUSE: "is being paused",
+            StopCause.DRAIN: "leaves its node",
         }
         left_s = max(0.0, stop.ordered_at_s + stop.grace_s - paper.now_s)
         details = (stop.reason, f"has {left_s:.0f} s left of {stop.grace_s:g} s to checkpoint and leave {where}")
@@ -76,14 +83,50 @@ def _explain_wait(state: State, job: Job, paper: Round) -> Reasons:
             details=(),
             beneficiary=None,
         )
+    hold = state.hold_on(job)
+    if hold is not None:
+        return Reasons(summary=describe_hold(job.job_id, hold), queue_position=None, details=(), beneficiary=None)
     if job.not_before_s > paper.now_s:
         summary = f"{job.job_id} backs off for another {job.not_before_s - paper.now_s:.0f} s before its next attempt"
         return Reasons(summary=summary, queue_position=None, details=(), beneficiary=None)
+    if not paper.usable(job.shape):
+        return _explain_closed(state, job, paper)
     summary, notes = _why_waiting(job, paper)
     return Reasons(
         summary=summary,
         queue_position=queue_position(state, job.job_id, paper.now_s),
         details=(*notes, *_node_lines(state, job.shape, paper)),
+        beneficiary=None,
+    )
+
+
+def describe_hold(subject: str, hold: Hold) -> str:
+    """`j1 is paused (class exploratory, by user:owner): reason`."""
+    return f"{subject} is paused ({hold.key}, by {hold.placed_by}): {hold.reason}"
+
+
+def describe_standing(standing: Standing) -> str | None:
+    """`cordoned: new fan`, `0,1 reserved for alice`, ...; None: nothing is the matter."""
+    parts = []
+    if standing.state is not NodeState.HEALTHY:
+        parts.append(f"{standing.state}: {standing.reason}" if standing.reason else standing.state.value)
+    for reservation in standing.reservations:
+        parts.append(f"{_devices(reservation.devices)} reserved for {reservation.holder}")
+    if standing.busy_external:
+        parts.append(f"{_devices(standing.busy_external)} used by others (busy_external)")
+    return "; ".join(parts) or None
+
+
+def _devices(indexes: Iterable[int]) -> str:
+    return ",".join(str(index) for index in indexes)
+
+
+def _explain_closed(state: State, job: Job, paper: Round) -> Reasons:
+    needs = f"{job.job_id} needs {describe_shape(job.shape)}"
+    return Reasons(
+        summary=f"{needs}; too few of the devices there are take new work",
+        queue_position=None,
+        details=tuple(_node_lines(state, job.shape, paper)),
         beneficiary=None,
     )
 
@@ -139,12 +182,14 @@ def _node_lines(state: State, shape: Shape, paper: Round) -> Iterator[str]:
     wanted = paper.usable(shape)
     for node_id in sorted(state.nodes):
         mask = wanted.get(node_id)
+        standing = describe_standing(state.standing(node_id))
+        remark = f" [{standing}]" if standing else ""
         if mask is None:
-            yield f"{node_id}: has no devices for it ({_kinds(state, node_id)})"
+            yield f"{node_id}: has no devices for it ({_kinds(state, node_id)}){remark}"
             continue
         n_free = (state.index.free[node_id] & mask).bit_count()
         held = ", ".join(_hold(job, node_id) for job in holders(state, node_id))
-        yield f"{node_id}: {n_free} of {mask.bit_count()} usable devices free" + (f"; {held}" if held else "")
+        yield f"{node_id}: {n_free} of {mask.bit_count()} usable devices free" + (f"; {held}" if held else "") + remark
 
 
 def _hold(job: Job, node_id: str) -> str:

@@ -28,6 +28,11 @@ def includes(shape: Shape, other: Shape) -> bool:
     return shape.accelerator in (None, other.accelerator) and _unit(shape) <= _unit(other)
 
 
+def is_gang(shape: Shape) -> bool:
+    """Whether one bad device would spoil the work of others."""
+    return shape.n_devices > 1
+
+
 def n_groups(shape: Shape) -> int:
     """How many whole groups the gang has."""
     return shape.n_devices // _unit(shape)

@@ -104,6 +104,6 @@ def queue_position(state: State, job_id: str, now_s: float) -> int:
     for queue in (state.index.queue, due_delayed(state, now_s)):
         for priority, lanes in queue.items():
             for lane, entries in lanes.items():
-                if priority >= job.priority and impossible(lane.shape, state.index.kinds) is None:
+                if priority >= job.priority and impossible(lane.shape, state.index.offered) is None:
                     ahead += len(entries) if priority > job.priority else bisect_left(entries, place)
     return ahead + 1

@@ -7,16 +7,16 @@ delay it, that is on devices it can not use, or as a strictly lower job that can
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from runtime.model.devices import Masks, placement_masks
+from runtime.model.devices import KindMasks, Masks, placement_masks
 from runtime.model.indexes import Lane
 from runtime.model.nouns import Job, Placement, Shape
 from runtime.model.state import State
 
 from .decision import Action, Expire, Preempt, Start, TimeOut
-from .fit import describe_placements, describe_shape, fits, includes, place, usable
+from .fit import describe_placements, describe_shape, fits, includes, is_gang, place, usable
 from .order import ClassQueue, Front, due, due_delayed, expired, n_due
 from .policy import Policy
 from .preempt import Candidate, Search, candidates, choose_victims, may_gain, with_devices_of
@@ -84,13 +84,19 @@ class Round:
         self._pool = [candidate for candidate in self.pool() if candidate.job.job_id not in victims]
 
     def usable(self, shape: Shape) -> Masks:
-        """The devices it may use at all; none when the gang could not even run on an empty cluster."""
+        """The devices it may use at all; none when the gang could not even run if all that take work were empty."""
         memo = self.state.index.usable_by_shape
         found = memo.get(shape)
         if found is None:
-            found = usable(shape, self.state.index.kinds)
+            found = usable(shape, self._offered_to(shape))
             memo[shape] = found = found if fits(shape, found) else {}
         return found
+
+    def _offered_to(self, shape: Shape) -> Mapping[str, KindMasks]:
+        index = self.state.index
+        if not index.suspect or not is_gang(shape):
+            return index.offered
+        return {node: masks for node, masks in index.offered.items() if node not in index.suspect}
 
     def wake_at(self, at_s: float | None) -> None:
         """Ask for a round at that time, unless one is due earlier or the time is past."""
@@ -139,16 +145,16 @@ def _serve(paper: Round, front: Front) -> bool:
     if not wanted:
         return False
     job = paper.state.jobs[front.queued.job_id]
-    if any(includes(barred, shape) for barred in paper.barred_for):
+    if any(_covers(paper, barred, shape) for barred in paper.barred_for):
         _block(paper, job, front.lane, wanted)
         return False
     free = _allowed(paper, front.lane, _within(paper.free, wanted))
-    placements = place(shape, free)
+    placements = _place(paper, shape, free)
     if placements is not None:
         _start(paper, job, placements)
         return True
     at_hand = _joined(free, _allowed(paper, front.lane, _within(paper.vacating, wanted)))
-    placements = place(shape, at_hand)
+    placements = _place(paper, shape, at_hand)
     if placements is not None:
         _promise(paper, job, placements, ())
         return True
@@ -161,6 +167,22 @@ def _serve(paper: Round, front: Front) -> bool:
         paper.wake_at(search.mature_at_s)
     _block(paper, job, front.lane, wanted)
     return False
+
+
+def _place(paper: Round, shape: Shape, available: Masks) -> tuple[Placement, ...] | None:
+    """Suspect nodes are used only where it does not fit without them."""
+    suspect = paper.state.index.suspect
+    if suspect:
+        trusted = place(shape, {node: mask for node, mask in available.items() if node not in suspect})
+        if trusted is not None:
+            return trusted
+    return place(shape, available)
+
+
+def _covers(paper: Round, shape: Shape, other: Shape) -> bool:
+    """Whether every device that `other` could use is one that `shape` could use."""
+    is_for_other_alone = bool(paper.state.index.suspect) and is_gang(shape) and not is_gang(other)
+    return includes(shape, other) and not is_for_other_alone
 
 
 def _start(paper: Round, job: Job, placements: tuple[Placement, ...]) -> None:
@@ -176,7 +198,7 @@ def _promise(paper: Round, job: Job, placements: tuple[Placement, ...], victims:
 
 
 def _preempt(paper: Round, job: Job, search: Search, at_hand: Masks, allowed: Masks) -> None:
-    placements = place(job.shape, with_devices_of(search.victims, at_hand, allowed))
+    placements = _place(paper, job.shape, with_devices_of(search.victims, at_hand, allowed))
     assert placements is not None, "the search proved that it fits"
     for victim in search.victims:
         for node, mask in victim.devices.items():
@@ -207,7 +229,7 @@ def _block(paper: Round, job: Job, lane: Lane, wanted: Masks) -> None:
             is_waiting_for_victims=job.job_id in paper.served,
         )
     )
-    if not any(includes(shape, lane.shape) for shape in paper.barred_for):
+    if not any(_covers(paper, shape, lane.shape) for shape in paper.barred_for):
         paper.barred_for.append(lane.shape)
         for node, mask in wanted.items():
             paper.barred_same[node] = paper.barred_same.get(node, 0) | mask
@@ -291,6 +313,9 @@ def _plan_wake(paper: Round, n_expired: int) -> None:
         paper.wake_at(state.index.limits[n_over].at_s)
     if n_expired < len(state.index.deadlines):
         paper.wake_at(state.index.deadlines[n_expired].at_s)
+    for standing in state.standings.values():
+        for reservation in standing.reservations:
+            paper.wake_at(reservation.until_s)
     first_delayed = n_due(state, paper.now_s)
     if first_delayed < len(state.index.delayed):
         paper.wake_at(state.index.delayed[first_delayed].not_before_s)

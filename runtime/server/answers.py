@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from runtime_client.models import ErrorKind, JobSpec
 
-from .inbox import Accepted, CancelJob, Item, PartWithJobs, Request, SubmitJobs
+from .inbox import Accepted, CancelJob, Instruct, Item, PartWithJobs, Request, SubmitJobs
 from .projection import RowChanges
 from .refusal import Refused, refused
 from .submission import Submission, Taken
@@ -17,7 +17,7 @@ class Answers:
     """Answers of a round, given after its commit."""
 
     jobs: list[tuple[SubmitJobs, list[Taken | Refused]]] = field(default_factory=list)
-    others: list[tuple[CancelJob | PartWithJobs, Refused | None]] = field(default_factory=list)
+    others: list[tuple[CancelJob | PartWithJobs | Instruct, Refused | None]] = field(default_factory=list)
     specs: dict[str, JobSpec] = field(default_factory=dict)
 
     def give(self, rows: RowChanges) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +26,8 @@ class ServerConfig:
     low_disk_bytes: int = 200 * 1024 * 1024
     """Below this no attempt is started."""
     policy: Policy = field(default_factory=Policy)
+    device_prices: Mapping[str, float] = field(default_factory=dict)
+    """By kind of device, per device-hour, in a currency of the operator's. Empty: device-hours are counted alone."""
     max_body_bytes: int = 16 * 1024 * 1024
     """Largest request body; artifacts have `max_artifact_bytes`."""
     max_artifact_bytes: int = 256 * 1024 * 1024

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from runtime.engines.contract import NodeReport
+from runtime.model.events import Event
+from runtime.model.state import State
 from runtime.model.states import StopCause
 from runtime.store.history import AttemptRow, JobRow
 from runtime_client.models import JobSpec
@@ -57,7 +59,17 @@ class PartWithJobs:
     answer: asyncio.Future[None]
 
 
-Request = SubmitJobs | CancelJob | PartWithJobs
+@dataclass(slots=True, kw_only=True)
+class Instruct:
+    """What a person who runs the machines wants, as the events that it means for the state as it then is."""
+
+    meaning: Callable[[State, float], Sequence[Event]]
+    """Of the state and the time; changes nothing. Raises `Refused`."""
+    actor: Actor
+    answer: asyncio.Future[None]
+
+
+Request = SubmitJobs | CancelJob | PartWithJobs | Instruct
 Item = Request | NodeReport
 
 

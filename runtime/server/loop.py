@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from runtime.engines.contract import AttemptKey, MetricsRead, NodeReport
+from runtime.model.events import Event
 from runtime.model.state import State
 from runtime.model.states import StopCause
 from runtime.scheduling.decision import Action, Preempt, Start
@@ -29,9 +30,10 @@ from .config import ServerConfig
 from .disk import DiskWatch
 from .draft import OWNER, SCHEDULER, Actor, Draft
 from .hub import EventHub
-from .inbox import Accepted, CancelJob, Inbox, Item, PartWithJobs, Request, SubmitJobs, is_request
+from .inbox import Accepted, CancelJob, Inbox, Instruct, Item, PartWithJobs, Request, SubmitJobs, is_request
 from .lookup import Found, look_up
 from .metrics_intake import MetricsIntake
+from .operator import events_from_lapse
 from .orders import Orders
 from .reactor import CriteriaFacts, Rules, events_from_cancel, events_from_parting, events_from_report
 from .recovery import recover
@@ -117,6 +119,16 @@ class Loop:
         self._put(PartWithJobs(cause=cause, reason=reason, actor=actor, answer=answer))
         await answer
 
+    async def instruct(self, meaning: Callable[[State, float], Sequence[Event]], *, actor: Actor = OWNER) -> None:
+        """Record what a person wants, as the events that `meaning` says; durable when it returns.
+
+        Raises:
+            Refused: what `meaning` raises, or nothing could be written.
+        """
+        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._put(Instruct(meaning=meaning, actor=actor, answer=answer))
+        await answer
+
     def is_current(self, key: AttemptKey) -> bool:
         """Whether the gateway takes words of this attempt: it holds devices, or ended a moment ago."""
         job = self.state.jobs.get(key.job_id)
@@ -177,6 +189,7 @@ class Loop:
         found = await look_up(self.store, self.catalog, items)
         await self.disk.refresh()
         draft = Draft(state=self.state, at_s=max(self.clock(), self.state.clock_s))
+        draft.add_all(events_from_lapse(self.state, draft.at_s), SCHEDULER)
         answers = Answers()
         fresh: dict[TokenKey, str] = {}
         for item in items:
@@ -218,6 +231,8 @@ class Loop:
             case PartWithJobs():
                 draft.add_all(events_from_parting(self.state, item.cause, item.reason), item.actor)
                 answers.others.append((item, None))
+            case Instruct():
+                answers.others.append((item, _instruct(draft, item)))
             case MetricsRead():
                 return
             case report:
@@ -317,6 +332,14 @@ class Loop:
             self.snapshot_seq, self.wake_s = found.snapshot_seq, 0.0 if not self.n_failures else None
             await self.orders.resend(self.state)
             return
+
+
+def _instruct(draft: Draft, item: Instruct) -> Refused | None:
+    try:
+        draft.add_all(item.meaning(draft.state, draft.at_s), item.actor)
+    except Refused as refusal:
+        return refusal
+    return None
 
 
 def _cancel(draft: Draft, item: CancelJob) -> Refused | None:

@@ -11,13 +11,21 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from runtime.model.events import (
+    AgentsAllowed,
+    AgentsStopped,
     AttemptEnded,
     AttemptStarted,
     CheckpointSeen,
+    DevicesBusySeen,
+    DevicesReserved,
+    DevicesUnreserved,
+    HoldLifted,
+    HoldPlaced,
     JobEnded,
     JobSubmitted,
     NodeJoined,
     NodeLeft,
+    NodeStateSet,
     Recorded,
     SessionFenced,
     StartOrdered,
@@ -84,6 +92,10 @@ def project(changes: RowChanges, recorded: Recorded, before: Job | None, after: 
     at_s = recorded.at_s
     match recorded.event:
         case NodeJoined() | NodeLeft() | SessionFenced() | JobSubmitted():
+            return
+        case HoldPlaced() | HoldLifted() | AgentsStopped() | AgentsAllowed():
+            return
+        case NodeStateSet() | DevicesReserved() | DevicesUnreserved() | DevicesBusySeen():
             return
         case StartOrdered() as event:
             _order(changes, event, at_s)
@@ -179,6 +191,8 @@ def _why_back(event: AttemptEnded, before: Job | None) -> str:
     if event.outcome is AttemptOutcome.PREEMPTED and stop is not None and stop.cause is StopCause.PREEMPT:
         for_whom = f" for {stop.beneficiary}" if stop.beneficiary else ""
         return f"waits for devices again; was preempted{for_whom}"
+    if stop is not None and stop.cause in (StopCause.PAUSE, StopCause.DRAIN):
+        return f"waits for devices again; {'was paused' if stop.cause is StopCause.PAUSE else 'left'}: {stop.reason}"
     return f"waits for devices again; attempt {event.attempt} ended: {event.exit_reason.replace('_', ' ')}"
 
 

@@ -102,14 +102,14 @@ def events_from_cancel(job: Job, reason: str) -> list[Event]:
         return [JobEnded(job_id=job.job_id, end_state=JobState.CANCELLED, exit_reason=ExitReason.CANCELLED, reason=why)]
     if _stop_cause(job) is StopCause.CANCEL:
         return []
-    return [_stop(job, StopCause.CANCEL, why)]
+    return [stop_order(job, StopCause.CANCEL, why)]
 
 
 def events_from_parting(state: State, cause: StopCause, reason: str) -> list[Event]:
     """Everything that holds devices is asked to stop; what is stopping already is asked again only to cancel it."""
     jobs = sorted((state.jobs[job_id] for job_id in state.index.holding), key=lambda job: job.order)
     already = {StopCause.CANCEL} if cause is StopCause.CANCEL else set(StopCause)
-    return [_stop(job, cause, reason) for job in jobs if _stop_cause(job) not in already]
+    return [stop_order(job, cause, reason) for job in jobs if _stop_cause(job) not in already]
 
 
 def nodes_left(state: State, present: Sequence[Node]) -> list[str]:
@@ -167,7 +167,8 @@ def _ended(job: Job, ending: Ending, exit_code: int | None, now_s: float, retry:
     )
 
 
-def _stop(job: Job, cause: StopCause, reason: str) -> StopOrdered:
+def stop_order(job: Job, cause: StopCause, reason: str) -> StopOrdered:
+    """Ask the attempt of a job that holds devices to stop, within the job's grace."""
     return StopOrdered(
         job_id=job.job_id,
         attempt=_attempt(job).number,

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from runtime.model.events import JobSubmitted, SessionFenced
+from runtime.model.nouns import Job
+from runtime.model.state import State
 from runtime.scheduling.explain import feasible
+from runtime.scheduling.forecast import Forecast, what_if
 from runtime.scheduling.policy import Policy
 from runtime.store.history import JobRow
 from runtime_client.models import ErrorKind, JobSpec
@@ -18,6 +21,8 @@ from .intake import job_from_spec
 from .projection import new_job_row
 from .refusal import refused
 
+THIS_JOB = "this job"
+"""What a job is called that has no id yet."""
 TokenKey = tuple[str, str]
 """Project and idempotency token."""
 
@@ -69,12 +74,10 @@ def take(
         earlier_id = fresh.get(key) if earlier is None else earlier.job_id
         if earlier_id is not None:
             return Taken(job_id=earlier_id, is_existing=True)
-    _check_fence(draft, spec)
-    _check_paths(spec)
-    _check_start(spec)
+    _check_agents(draft.state, spec)
+    _check_fence(draft.state, spec)
     _check_parent(spec, known)
-    kinds = (kind for masks in draft.state.index.kinds.values() for kind in masks if kind is not None)
-    job = job_from_spec(spec, number=number, now_s=draft.at_s, policy=policy, kinds=kinds)
+    job = job_of(draft.state, spec, number=number, now_s=draft.at_s, policy=policy)
     why_not = feasible(draft.state, job.shape)
     if why_not is not None:
         raise refused(
@@ -92,16 +95,53 @@ def take(
     return Taken(job_id=job.job_id, is_existing=False)
 
 
+def job_of(state: State, spec: JobSpec, *, number: int, now_s: float, policy: Policy) -> Job:
+    """The job that a spec asks for, if it says nothing that can not be.
+
+    Raises:
+        Refused: it does.
+    """
+    _check_paths(spec)
+    _check_start(spec)
+    kinds = (kind for masks in state.index.kinds.values() for kind in masks if kind is not None)
+    return job_from_spec(spec, number=number, now_s=now_s, policy=policy, kinds=kinds)
+
+
+def foretell(state: State, spec: JobSpec, *, number: int, now_s: float, policy: Policy) -> Forecast:
+    """What the next round would do about this job. Changes nothing.
+
+    Raises:
+        Refused: as a submission would be; but what could never start is foretold.
+    """
+    _check_agents(state, spec)
+    _check_fence(state, spec)
+    job = job_of(state, spec, number=number, now_s=now_s, policy=policy)
+    return what_if(state, job.but(job_id=THIS_JOB), now_s=now_s, policy=policy)
+
+
 def actor_of(spec: JobSpec) -> Actor:
     if spec.session is None:
         return OWNER
     return Actor(name=f"session:{spec.session.session_id}", on_behalf_of=OWNER.name)
 
 
-def _check_fence(draft: Draft, spec: JobSpec) -> None:
+def _check_agents(state: State, spec: JobSpec) -> None:
+    stop = state.agents_stop
+    if spec.session is not None and stop is not None:
+        raise refused(
+            ErrorKind.CONFLICT,
+            "agents_stopped",
+            f"sessions may not submit now: all agents were stopped ({stop.reason}); "
+            "a person allows them again with: nightlab allow --all-agents",
+            path="session",
+            retryable=True,
+        )
+
+
+def _check_fence(state: State, spec: JobSpec) -> None:
     if spec.session is None:
         return
-    newest = draft.state.fences.get(spec.session.session_id, 0)
+    newest = state.fences.get(spec.session.session_id, 0)
     if spec.session.fence < newest:
         raise refused(
             ErrorKind.CONFLICT,

@@ -7,9 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 
-from runtime.model.nouns import Job, Node
+from runtime.model.holds import Hold, Standing
+from runtime.model.nouns import Job, Node, Placement
 from runtime.model.state import State, holders
-from runtime.model.states import JobState
+from runtime.model.states import JobState, StopCause
+from runtime.scheduling import forecast as scheduling
+from runtime.scheduling.explain import describe_standing
 from runtime.store import history, records
 from runtime.store.history import AttemptRow, JobRow
 from runtime.store.journal import StoredEvent
@@ -17,14 +20,20 @@ from runtime.store.records import RunRow
 from runtime.tracking.queries import runs_by_id
 from runtime.tracking.runs import page_url
 from runtime_client.models import (
+    AgentsStopView,
     AttemptView,
     DeviceView,
     EventView,
+    Forecast,
+    Holds,
+    HoldScope,
+    HoldView,
     JobSpec,
     JobView,
     MetricPoint,
     NodeView,
     PlacementView,
+    VictimView,
 )
 
 
@@ -106,10 +115,14 @@ def _attempt_view(row: AttemptRow) -> AttemptView:
 
 
 def node_views(state: State) -> list[NodeView]:
-    return [_node_view(node, holders(state, node.node_id)) for _, node in sorted(state.nodes.items())]
+    return [
+        _node_view(node, holders(state, node.node_id), state.standing(node.node_id))
+        for _, node in sorted(state.nodes.items())
+    ]
 
 
-def _node_view(node: Node, jobs: Iterable[Job]) -> NodeView:
+def _node_view(node: Node, jobs: Iterable[Job], standing: Standing) -> NodeView:
+    reserved = {device: reservation for reservation in standing.reservations for device in reservation.devices}
     held: dict[int, tuple[str, int]] = {}
     for job in jobs:
         assert job.attempt is not None, "a holder has an attempt"
@@ -119,7 +132,8 @@ def _node_view(node: Node, jobs: Iterable[Job]) -> NodeView:
     return NodeView(
         node_id=node.node_id,
         generation=node.generation,
-        state="up",
+        state=standing.state.value,
+        state_reason=standing.reason,
         devices=tuple(
             DeviceView(
                 index=device.index,
@@ -129,6 +143,9 @@ def _node_view(node: Node, jobs: Iterable[Job]) -> NodeView:
                 is_fake=device.is_fake,
                 job_id=held.get(device.index, (None, None))[0],
                 attempt=held.get(device.index, (None, None))[1],
+                reserved_for=None if (kept := reserved.get(device.index)) is None else kept.holder,
+                reserved_until=None if kept is None else kept.until_s,
+                busy_external=device.index in standing.busy_external,
             )
             for device in node.devices
         ),
@@ -136,6 +153,62 @@ def _node_view(node: Node, jobs: Iterable[Job]) -> NodeView:
         cpus=node.cpus,
         memory_mb=node.memory_mb,
     )
+
+
+def forecast_view(found: scheduling.Forecast) -> Forecast:
+    return Forecast(
+        prospect=found.prospect.value,
+        summary=found.summary,
+        details=found.details,
+        queue_position=found.queue_position,
+        placements=tuple(_placement_view(placement) for placement in found.placements),
+        victims=tuple(
+            VictimView(job_id=v.job_id, priority_class=v.priority_class, lost_device_seconds=v.lost_s)
+            for v in found.victims
+        ),
+        behind=found.behind,
+    )
+
+
+def _placement_view(placement: Placement) -> PlacementView:
+    return PlacementView(node_id=placement.node_id, devices=placement.devices, first_rank=placement.first_rank)
+
+
+def holds_view(state: State) -> Holds:
+    leaving = (state.jobs[job_id].attempt for job_id in state.index.stopping)
+    return Holds(
+        holds=tuple(_hold_view(hold) for hold in state.holds.values()),
+        agents_stop=agents_stop_view(state),
+        n_held=len(state.index.held),
+        n_leaving=sum(1 for attempt in leaving if attempt and attempt.stop and attempt.stop.cause is StopCause.PAUSE),
+    )
+
+
+def _hold_view(hold: Hold) -> HoldView:
+    return HoldView(
+        scope=HoldScope(hold.scope.value),
+        name=hold.name,
+        reason=hold.reason,
+        placed_at=hold.placed_at_s,
+        placed_by=hold.placed_by,
+    )
+
+
+def agents_stop_view(state: State) -> AgentsStopView | None:
+    stop = state.agents_stop
+    return None if stop is None else AgentsStopView(reason=stop.reason, since=stop.since_s)
+
+
+def operator_notices(state: State) -> list[str]:
+    """What people put in the way of work, in a sentence each."""
+    notices = [f"paused ({hold.key}, by {hold.placed_by}): {hold.reason}" for hold in state.holds.values()]
+    if state.agents_stop is not None:
+        notices.append(f"all agents are stopped: {state.agents_stop.reason}")
+    for node_id in sorted(state.nodes):
+        said = describe_standing(state.standing(node_id))
+        if said is not None:
+            notices.append(f"node {node_id} is not fully in use: {said}")
+    return notices
 
 
 def metric_point(row: records.MetricRow) -> MetricPoint:

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from .operator import AgentsStopView, HoldView
 from .spec import JobSpec
 from .wire import ErrorBody, JsonObject, Wire
 
@@ -110,12 +111,18 @@ class DeviceView(Wire):
     job_id: str | None = None
     """Who holds it; None: free."""
     attempt: int | None = None
+    reserved_for: str | None = None
+    reserved_until: float | None = None
+    busy_external: bool = False
+    """Somebody else computes on it."""
 
 
 class NodeView(Wire):
     node_id: str
     generation: int
     state: str
+    """A `NodeState`."""
+    state_reason: str = ""
     devices: tuple[DeviceView, ...]
     hostname: str
     cpus: int
@@ -134,6 +141,29 @@ class Explanation(Wire):
     details: tuple[str, ...] = ()
     """Node by node, or event by event."""
     beneficiary: str | None = None
+
+
+class VictimView(Wire):
+    """An attempt that would be asked to leave."""
+
+    job_id: str
+    priority_class: str
+    lost_device_seconds: float
+    """Work since its last checkpoint, or since its start."""
+
+
+class Forecast(Wire):
+    """What the next round would do about a job, if it were submitted now. Nothing was submitted."""
+
+    prospect: str
+    """`starts`, `preempts`, `follows` (devices that are being left anyway), `waits`, `held`, `never`."""
+    summary: str
+    details: tuple[str, ...] = ()
+    queue_position: int | None = None
+    placements: tuple[PlacementView, ...] = ()
+    victims: tuple[VictimView, ...] = ()
+    behind: tuple[str, ...] = ()
+    """Jobs that come first, wait too, and want some of the same devices."""
 
 
 class LogChunk(Wire):
@@ -239,4 +269,7 @@ class ServerInfo(Wire):
     n_outbox: int
     """Records not yet mirrored to MLflow."""
     notices: tuple[str, ...] = ()
-    """What an operator should know now: low disk, tracking server away."""
+    """What an operator should know now: low disk, tracking server away, holds."""
+    holds: tuple[HoldView, ...] = ()
+    agents_stop: AgentsStopView | None = None
+    """Set: what sessions submit is refused."""

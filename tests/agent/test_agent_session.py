@@ -357,3 +357,12 @@ def test_state_of_the_graph_stays_small(tmp_path: Path) -> None:
 def test_scores_differ_by_seed() -> None:
     specs = [JobSpec(experiment_name="e", command="c", parameters={"x": 0.5}, seed=seed) for seed in (1000, 1001)]
     assert score(specs[0]) != score(specs[1])
+
+
+def test_a_session_submits_again_what_was_refused_while_all_agents_were_stopped(tmp_path: Path) -> None:
+    world = a_world(tmp_path)
+    world.runtime.n_refusals = 5
+    assert world.live() is SessionState.FINISHED
+    assert world.runtime.n_refusals == 0
+    assert all(trial.state is TrialState.MEASURED for trial in world.store.trials("s1"))
+    assert text_of(world).count("can not be submitted now: all agents were stopped") == 1

@@ -17,16 +17,23 @@ from runtime.model.events import (
     AttemptEnded,
     AttemptStarted,
     CheckpointSeen,
+    DevicesBusySeen,
+    DevicesReserved,
+    DevicesUnreserved,
     Event,
+    HoldLifted,
+    HoldPlaced,
     JobEnded,
     JobSubmitted,
     NodeJoined,
     NodeLeft,
+    NodeStateSet,
     Recorded,
     SessionFenced,
     StopOrdered,
     Then,
 )
+from runtime.model.holds import Hold, HoldScope, NodeState, Reservation
 from runtime.model.nouns import Job
 from runtime.model.state import State, holders
 from runtime.model.states import AttemptOutcome, ExitReason, JobState, StopCause
@@ -243,6 +250,67 @@ def fence(world: World) -> None:
     world.record(SessionFenced(session_id="s1", fence=1 + world.pick(5)))
 
 
+HOLDS = (
+    (HoldScope.ALL, None),
+    (HoldScope.CLASS, "exploratory"),
+    (HoldScope.CLASS, "normal"),
+    (HoldScope.PROJECT, "default"),
+)
+
+
+def pause(world: World) -> None:
+    scope, name = HOLDS[world.pick(len(HOLDS))]
+    world.record(
+        HoldPlaced(hold=Hold(scope=scope, name=name, reason="test", placed_at_s=world.now_s, placed_by="test"))
+    )
+    for found in world.jobs_in(JobState.STARTING, JobState.RUNNING):
+        if world.state.hold_on(found) is not None:
+            stop(world, found, StopCause.PAUSE)
+
+
+def unpause(world: World) -> None:
+    for scope, name in HOLDS:
+        if world.pick(2):
+            world.record(HoldLifted(scope=scope, name=name))
+
+
+def mark_node(world: World) -> None:
+    node_id = sorted(NODES)[world.pick(len(NODES))]
+    state = (*NodeState, NodeState.HEALTHY, NodeState.HEALTHY)[world.pick(len(NodeState) + 2)]
+    world.record(NodeStateSet(node_id=node_id, state=state, reason="test"))
+    if state is NodeState.DRAINING:
+        for found in holders(world.state, node_id):
+            if found.state is not JobState.STOPPING:
+                stop(world, found, StopCause.DRAIN)
+
+
+def reserve(world: World) -> None:
+    """Devices that may not even be there; or an end of such reservations."""
+    node_id = sorted(NODES)[world.pick(len(NODES))]
+    devices = ((0,), (1, 2), (0, 3))[world.pick(3)]
+    if world.pick(2):
+        held = Reservation(devices=devices, holder="alice", until_s=world.now_s + 50)
+        world.record(DevicesReserved(node_id=node_id, reservation=held))
+    else:
+        world.record(DevicesUnreserved(node_id=node_id, devices=devices, reason="test"))
+
+
+def see_foreign_use(world: World) -> None:
+    node_id = sorted(NODES)[world.pick(len(NODES))]
+    world.record(DevicesBusySeen(node_id=node_id, devices=((), (), (1,), (0, 2))[world.pick(4)]))
+
+
+def clear_the_way(world: World) -> None:
+    """Everything that people put in the way of work is taken back."""
+    for hold in tuple(world.state.holds.values()):
+        world.record(HoldLifted(scope=hold.scope, name=hold.name))
+    for standing in tuple(world.state.standings.values()):
+        world.record(NodeStateSet(node_id=standing.node_id, state=NodeState.HEALTHY, reason=""))
+        world.record(DevicesUnreserved(node_id=standing.node_id, devices=standing.reserved, reason="test"))
+        world.record(DevicesBusySeen(node_id=standing.node_id, devices=()))
+    require(not world.state.standings and not world.state.holds, "what is taken back is gone", world.state)
+
+
 COMMANDS: tuple[Callable[[World], None], ...] = (
     submit,
     submit,
@@ -265,6 +333,7 @@ COMMANDS: tuple[Callable[[World], None], ...] = (
     report_late,
     fence,
 )
+OPERATOR_COMMANDS = (pause, unpause, unpause, mark_node, mark_node, reserve, see_foreign_use)
 
 
 def begin(pick: Pick, policy: Policy | None) -> World:
@@ -275,16 +344,22 @@ def begin(pick: Pick, policy: Policy | None) -> World:
     return world
 
 
-def run(pick: Pick, n_commands: int, policy: Policy | None = None) -> World:
-    """A random life, every step of it checked, until every job that can has ended."""
+def run(pick: Pick, n_commands: int, policy: Policy | None = None, *, has_operator: bool = False) -> World:
+    """A random life, every step of it checked, until every job that can has ended.
+
+    Args:
+        has_operator: whether somebody pauses, drains, reserves, and at the end takes all of it back.
+    """
     world = begin(pick, policy)
+    commands = (*COMMANDS, *OPERATOR_COMMANDS) if has_operator else COMMANDS
     for _ in range(n_commands):
-        COMMANDS[world.pick(len(COMMANDS))](world)
+        commands[world.pick(len(commands))](world)
         if world.pick(3):
             world.round()
     for job_id in world.state.jobs:
         explain(world.state, job_id, now_s=world.now_s, policy=world.policy)
     check_replay(world.state, world.journal.recorded)
+    clear_the_way(world)
     drain(world)
     check_replay(world.state, world.journal.recorded)
     return world

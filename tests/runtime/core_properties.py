@@ -12,6 +12,7 @@ from runtime.model import apply as apply_module
 from runtime.model import codec
 from runtime.model.check import check
 from runtime.model.events import Recorded
+from runtime.model.holds import NodeState
 from runtime.model.nouns import Job, Placement, Shape
 from runtime.model.state import State
 from runtime.model.states import JobState
@@ -101,8 +102,10 @@ class _View:
         self.timed_out = {a.job_id for a in decision.actions if isinstance(a, TimeOut)}
         self.expired = {a.job_id for a in decision.actions if isinstance(a, Expire)}
         self.kinds = {(n.node_id, d.index): d.kind for n in state.nodes.values() for d in n.devices}
+        self.closed = frozenset(device for device in self.kinds if _takes_no_work(state, *device))
+        self.suspect = {node_id for node_id, s in state.standings.items() if s.state is NodeState.SUSPECT}
         self.held = {job.job_id: devices_of(job.attempt.placements) for job in state.jobs.values() if job.attempt}
-        self.free = frozenset(self.kinds) - frozenset().union(*self.held.values())
+        self.free = frozenset(self.kinds) - self.closed - frozenset().union(*self.held.values())
         self.vacating = frozenset().union(
             *(held for job_id, held in self.held.items() if self._is_leaving(state.jobs[job_id]))
         )
@@ -117,10 +120,12 @@ class _View:
 
     def _may_start(self, job: Job) -> bool:
         is_ready = job.state is JobState.QUEUED and job.not_before_s <= self.now_s and job.job_id not in self.expired
+        is_ready = is_ready and not any(hold.matches(job) for hold in self.state.holds.values())
         return is_ready and fits(job.shape, self.usable(job.shape))
 
     def usable(self, shape: Shape) -> DeviceSet:
         of_kind = [device for device, kind in self.kinds.items() if shape.accelerator in (None, kind)]
+        of_kind = [d for d in of_kind if d not in self.closed and (shape.n_devices == 1 or d[0] not in self.suspect)]
         least = shape.devices_per_node or 1
         return frozenset(d for d in of_kind if sum(other[0] == d[0] for other in of_kind) >= least)
 
@@ -134,6 +139,15 @@ class _View:
     def is_served(self, job_id: str) -> bool:
         stops = (job.attempt.stop for job in self.state.jobs.values() if job.attempt)
         return any(stop is not None and stop.beneficiary == job_id for stop in stops)
+
+
+def _takes_no_work(state: State, node_id: str, device: int) -> bool:
+    standing = state.standings.get(node_id)
+    if standing is None:
+        return False
+    reserved = any(device in reservation.devices for reservation in standing.reservations)
+    is_open = standing.state in (NodeState.HEALTHY, NodeState.SUSPECT)
+    return not is_open or reserved or device in standing.busy_external
 
 
 def devices_of(placements: Iterable[Placement]) -> DeviceSet:
@@ -153,6 +167,11 @@ def _check_start(view: _View, start: Start) -> None:
     n_listed = sum(len(p.devices) for p in start.placements)
     require(len(devices) == n_listed == job.shape.n_devices, "a gang is whole or absent", start)
     require(fits(job.shape, devices), "a gang is whole or absent", start)
+    require(not devices & view.closed, "what takes no new work gets none", start)
+    is_held = any(hold.matches(job) for hold in view.state.holds.values())
+    require(not is_held, "a job on hold is not started", start)
+    is_trusted = not any(node_id in view.suspect for node_id, _ in devices)
+    require(is_trusted or job.shape.n_devices == 1, "a suspect node carries no gang", start)
     require(devices <= view.usable(job.shape), "a gang gets what it asked for", start)
     require(devices <= view.free, "no device in two attempts", start)
     others = (given for job_id, given in view.given.items() if job_id != start.job_id)
@@ -239,7 +258,9 @@ def _is_filler(job: Job, head: Job) -> bool:
 def _check_wake(view: _View) -> None:
     wake_s = view.decision.next_wake_s
     require(wake_s is None or wake_s > view.now_s, "the next round is in the future", wake_s)
-    due = [job.not_before_s for job in view.state.jobs.values() if job.state is JobState.QUEUED]
+    held = {j.job_id for j in view.state.jobs.values() for hold in view.state.holds.values() if hold.matches(j)}
+    waiting = [job for job in view.state.jobs.values() if job.state is JobState.QUEUED]
+    due = [job.not_before_s for job in waiting if job.job_id not in held]
     for job in view.state.jobs.values():
         if job.state is JobState.QUEUED and job.queue_timeout_s is not None:
             due.append(job.queued_since_s + job.queue_timeout_s)

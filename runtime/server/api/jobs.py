@@ -20,14 +20,15 @@ from runtime.server.intake import job_number
 from runtime.server.logs import read_chunk
 from runtime.server.refusal import Refused, no_such_job, refused, suggestion, validation_error
 from runtime.server.services import Services, Svc
-from runtime.server.submission import Submission
-from runtime.server.views import job_view, metric_point, read_job_views, words_for_ended
+from runtime.server.submission import Submission, foretell
+from runtime.server.views import forecast_view, job_view, metric_point, read_job_views, words_for_ended
 from runtime.store import history, records
 from runtime.store.history import JobRow
 from runtime_client.models import (
     Envelope,
     ErrorKind,
     Explanation,
+    Forecast,
     JobSpec,
     JobView,
     LogChunk,
@@ -73,6 +74,14 @@ async def submit_batch(batch: Batch, services: Svc) -> Response:
     accepted = [result for result in results if isinstance(result, Accepted)]
     views = iter(await _views(services, accepted))
     return answer([_result(result, views) for result in results])
+
+
+@router.post("/what-if", response_model=Envelope[Forecast])
+async def what_if(spec: JobSpec, services: Svc) -> Response:
+    """What the next round would do about this job. Submits nothing."""
+    loop, policy = services.loop, services.config.policy
+    now_s = max(services.clock(), loop.state.clock_s)
+    return answer(forecast_view(foretell(loop.state, spec, number=loop.next_number, now_s=now_s, policy=policy)))
 
 
 @router.get("", response_model=Envelope[list[JobView]])

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from runtime.model.states import StopCause
 from runtime.server.envelope import answer
 from runtime.server.services import Services, Svc
-from runtime.server.views import node_views
+from runtime.server.views import agents_stop_view, holds_view, node_views, operator_notices
 from runtime.store.records import count_outbox
 from runtime_client.models import Envelope, JobsAtShutdown, NodeView, ServerInfo, Shutdown
 
@@ -41,6 +41,8 @@ async def info(services: Svc) -> Response:
             priority_classes={name: cls.priority for name, cls in services.config.policy.classes.items()},
             n_outbox=await _n_outbox(services),
             notices=await _notices(services),
+            holds=holds_view(state).holds,
+            agents_stop=agents_stop_view(state),
         )
     )
 
@@ -72,6 +74,7 @@ async def _notices(services: Services) -> tuple[str, ...]:
         notices.append(services.disk.low)
     if services.loop.trouble is not None:
         notices.append(f"the store fails: {services.loop.trouble}")
+    notices.extend(operator_notices(services.loop.state))
     if services.mirror is not None:
         notices.extend(await services.mirror.notices())
     return tuple(notices)

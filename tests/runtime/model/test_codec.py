@@ -24,11 +24,12 @@ from runtime.model.codec import (
 )
 from runtime.model.errors import BadPayload
 from runtime.model.events import CheckpointSeen, StopOrdered
+from runtime.model.holds import AgentsStop
 from runtime.model.names import EVENT_CLASSES, event_type_name
 from runtime.model.states import StopCause
 
 SAMPLES = Path(__file__).parent / "samples"
-STORED = sorted(path for path in SAMPLES.glob("*.json") if path.name != "snapshot.v1.json")
+STORED = sorted(path for path in SAMPLES.glob("*.json") if not path.name.startswith("snapshot."))
 
 
 def load(path: Path) -> Any:
@@ -52,6 +53,14 @@ def test_every_event_has_a_name_in_snake_case() -> None:
         "stop_ordered",
         "attempt_ended",
         "job_ended",
+        "hold_placed",
+        "hold_lifted",
+        "agents_stopped",
+        "agents_allowed",
+        "node_state_set",
+        "devices_reserved",
+        "devices_unreserved",
+        "devices_busy_seen",
     }
     assert event_type_name(CheckpointSeen(job_id="j1", attempt=1, step=1)) == "checkpoint_seen"
 
@@ -72,11 +81,20 @@ def test_a_stored_stop_means_what_it_says() -> None:
 
 
 def test_a_stored_snapshot_is_read_and_written_back_the_same() -> None:
-    stored = load(SAMPLES / "snapshot.v1.json")
+    stored = load(SAMPLES / "snapshot.v2.json")
     state = decode_state(stored)
     check(state)
     assert encode_state(state) == stored
     assert state.fences == {"s1": 4}
+    assert list(state.holds) == ["class exploratory"]
+    assert state.agents_stop == AgentsStop(reason="runaway", since_s=1000.0)
+
+
+def test_a_snapshot_of_version_1_has_nobody_in_the_way_of_work() -> None:
+    stored = load(SAMPLES / "snapshot.v1.json")
+    state = decode_state(stored)
+    check(state)
+    assert encode_state(state) == {**stored, "version": 2, "holds": [], "agents_stop": None, "standings": []}
 
 
 def test_a_snapshot_brings_the_indexes_back() -> None:
@@ -145,7 +163,7 @@ def test_an_unknown_event_type_is_refused() -> None:
         decode_event("job_dreamt", 1, {})
 
 
-@pytest.mark.parametrize("snapshot", [{}, {"version": 2}, {"version": 1, "jobs": []}])
+@pytest.mark.parametrize("snapshot", [{}, {"version": 2}, {"version": 3}, {"version": 1, "jobs": []}])
 def test_a_snapshot_that_does_not_fit_is_refused(snapshot: Any) -> None:
     with pytest.raises(BadPayload, match="snapshot"):
         decode_state(snapshot)

@@ -18,6 +18,7 @@ from core_properties import PropertyBroken
 from runtime.model import apply as apply_module
 from runtime.model import codec, outcome
 from runtime.model.errors import IllegalTransition, InvariantViolation
+from runtime.model.holds import Standing
 from runtime.model.indexes import Indexes
 from runtime.model.nouns import Job
 from runtime.model.state import State
@@ -40,6 +41,8 @@ class Fault:
     caught_by: str
     """Parts of the message, any of which will do, separated by `|`."""
     policy: Policy | None = None
+    has_operator: bool = False
+    """Whether it takes somebody who pauses, drains and reserves."""
 
 
 def prefers_equals(patch: pytest.MonkeyPatch) -> None:
@@ -245,7 +248,48 @@ def loses_a_field_in_the_snapshot(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(codec, "_field_names", lambda cls: tuple(n for n in sound(cls) if n != "checkpoint_at_s"))
 
 
+def forgets_holds(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(State, "hold_on", lambda self, job: None)
+
+
+def leaves_held_jobs_in_the_queue(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(State, "_sort_held", lambda self: None)
+
+
+def places_on_closed_devices(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Standing, "closed", lambda self, node: 0)
+
+
+def trusts_suspect_nodes_with_gangs(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round_module.Round, "_offered_to", lambda self, shape: self.state.index.offered)
+
+
+def forgets_standings_in_the_snapshot(patch: pytest.MonkeyPatch) -> None:
+    sound = codec.encode_state
+    patch.setattr(codec, "encode_state", lambda state: {**sound(state), "standings": []})
+
+
+def never_lifts(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(State, "drop_hold", lambda self, key: None)
+
+
 FAULTS = (
+    Fault(name="hold_forgotten", plant=forgets_holds, caught_by="`held` equals", has_operator=True),
+    Fault(name="held_in_queue", plant=leaves_held_jobs_in_the_queue, caught_by="`held` equals", has_operator=True),
+    Fault(name="closed_used", plant=places_on_closed_devices, caught_by="`free` equals", has_operator=True),
+    Fault(
+        name="suspect_gang",
+        plant=trusts_suspect_nodes_with_gangs,
+        caught_by="a suspect node carries no gang",
+        has_operator=True,
+    ),
+    Fault(
+        name="standing_lost",
+        plant=forgets_standings_in_the_snapshot,
+        caught_by="a snapshot holds the whole state",
+        has_operator=True,
+    ),
+    Fault(name="never_lifted", plant=never_lifts, caught_by="what is taken back is gone", has_operator=True),
     Fault(name="equals_preempted", plant=prefers_equals, caught_by="victims are strictly lower"),
     Fault(name="any_victim", plant=ignores_preemptibility, caught_by="victims are preemptible"),
     Fault(
@@ -280,10 +324,10 @@ FAULTS = (
 )
 
 
-def broken_in_life(seed: int, policy: Policy | None) -> str | None:
+def broken_in_life(seed: int, policy: Policy | None, *, has_operator: bool) -> str | None:
     """What broke first in this life; None: nothing did."""
     try:
-        run(random.Random(seed).randrange, N_COMMANDS, policy)
+        run(random.Random(seed).randrange, N_COMMANDS, policy, has_operator=has_operator)
     except CAUGHT as broken:
         return str(broken)
     return None
@@ -294,7 +338,7 @@ def test_a_planted_fault_is_caught(fault: Fault, monkeypatch: pytest.MonkeyPatch
     fault.plant(monkeypatch)
     seen: set[str] = set()
     for seed in range(N_SEEDS):
-        broken = broken_in_life(seed, fault.policy)
+        broken = broken_in_life(seed, fault.policy, has_operator=fault.has_operator)
         if broken is not None:
             if any(words in broken for words in fault.caught_by.split("|")):
                 return

@@ -22,6 +22,11 @@ def test_every_property_holds_in_any_life(data: st.DataObject) -> None:
     run(lambda n: data.draw(st.integers(0, n - 1)), n_commands=25)
 
 
+@pytest.mark.parametrize("seed", range(24))
+def test_every_property_holds_while_somebody_pauses_drains_and_reserves(seed: int) -> None:
+    run(random.Random(seed).randrange, n_commands=60, has_operator=True)
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_every_property_holds_in_a_long_life(seed: int) -> None:
     run(random.Random(seed).randrange, n_commands=100)

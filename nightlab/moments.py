@@ -1,0 +1,49 @@
+"""Points in time as people write them: `18:00`, `2h`, `2026-12-24 18:00`."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+from .failure import wrong_use
+
+CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
+SECONDS_BY_UNIT = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def until(text: str, *, now: float, option: str) -> float:
+    """A time that is to come, in seconds since the epoch: the next `18:00` of this machine's clock, `2h` from now,
+    or a date with a time.
+
+    Raises:
+        Failure: it is none of these.
+    """
+    length = span(text)
+    if length is not None:
+        return now + length
+    clock = CLOCK.fullmatch(text)
+    if clock is None:
+        return _date(text, option)
+    present = datetime.fromtimestamp(now).astimezone()
+    today = present.replace(hour=int(clock[1]), minute=int(clock[2]), second=0, microsecond=0)
+    return (today if today > present else today + timedelta(days=1)).timestamp()
+
+
+def span(text: str) -> float | None:
+    """`90s`, `30m`, `2h`, `7d` in seconds; None: it is no length of time."""
+    if text[-1:] not in SECONDS_BY_UNIT:
+        return None
+    try:
+        value = float(text[:-1]) * SECONDS_BY_UNIT[text[-1]]
+    except ValueError:
+        return None
+    return value if 0 < value < float("inf") else None
+
+
+def _date(text: str, option: str) -> float:
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        raise wrong_use(
+            f"{option} {text!r} is no time; write 18:00, 2h or '2026-12-24 18:00'.", code="bad_time"
+        ) from None
