@@ -5,6 +5,8 @@ Everything derived is computed anew from jobs and nodes, in the plainest way, an
 
 from __future__ import annotations
 
+from math import log2
+
 from .errors import InvariantViolation
 from .indexes import Deadline, Delayed, Indexes, Lane, Queued
 from .nouns import Attempt, Job
@@ -136,13 +138,18 @@ def recompute_indexes(state: State) -> Indexes:
             slow.delayed.append(Delayed(job.not_before_s, job.order, job.job_id))
         else:
             lanes = slow.queue.setdefault(job.priority, {})
-            lanes.setdefault(Lane(job.shape, job.is_preemptible), []).append(Queued(job.order, job.job_id))
+            lanes.setdefault(_lane(job), []).append(Queued(job.order, job.job_id))
         if job.state is JobState.QUEUED and job.queue_timeout_s is not None:
             slow.deadlines.append(Deadline(job.queued_since_s + job.queue_timeout_s, job.job_id))
     slow.delayed.sort()
     slow.deadlines.sort()
     slow.limits.sort()
     return slow
+
+
+def _lane(job: Job) -> Lane:
+    done_s = 0.0 if job.done_s < 1 else 2.0 ** int(log2(int(job.done_s)))
+    return Lane(job.shape, job.is_preemptible, job.project, job.experiment, done_s)
 
 
 def _index_holder(slow: Indexes, job: Job) -> None:

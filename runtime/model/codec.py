@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from .errors import BadPayload
+from .estimates import Learned
 from .events import Event, Recorded
 from .names import EVENT_CLASSES, event_type_name
 from .nouns import Job, Node
@@ -24,13 +25,16 @@ T = TypeVar("T")
 Json = Any
 JsonObject = dict[str, Json]
 
-EVENT_VERSIONS: Mapping[str, int] = MappingProxyType(dict.fromkeys(EVENT_CLASSES, 1))
+EVENT_VERSIONS: Mapping[str, int] = MappingProxyType({**dict.fromkeys(EVENT_CLASSES, 1), "job_submitted": 2})
 """The version each event type is written in. Raise one together with an entry in `UPCASTS`."""
 
-UPCASTS: Mapping[tuple[str, int], Callable[[JsonObject], JsonObject]] = MappingProxyType({})
-"""(type, version) -> the payload one version newer."""
+UPCASTS: Mapping[tuple[str, int], Callable[[JsonObject], JsonObject]] = MappingProxyType(
+    {("job_submitted", 1): lambda payload: payload}
+)
+"""(type, version) -> the payload one version newer. Version 2 of a job has fields that may be missing."""
 
-SNAPSHOT_VERSION = 1
+SNAPSHOT_VERSION = 2
+"""Version 1 had no estimates."""
 
 
 def encode_event(event: Event) -> JsonObject:
@@ -110,6 +114,7 @@ def encode_state(state: State) -> JsonObject:
         "nodes": [_encode(node) for node in state.nodes.values()],
         "jobs": [_encode(job) for job in state.jobs.values()],
         "fences": dict(state.fences),
+        "estimates": [_encode(learned) for learned in state.estimates.remembered()],
         "recent": {job_id: list(notes) for job_id, notes in state.recent.items()},
     }
 
@@ -119,7 +124,7 @@ def decode_state(snapshot: JsonObject) -> State:
     Raises:
         BadPayload: a version this program does not know, or a snapshot that does not fit.
     """
-    if snapshot.get("version") != SNAPSHOT_VERSION:
+    if snapshot.get("version") not in (1, SNAPSHOT_VERSION):
         raise BadPayload(
             path="snapshot", why=f"version {snapshot.get('version')}, this program knows {SNAPSHOT_VERSION}"
         )
@@ -127,6 +132,8 @@ def decode_state(snapshot: JsonObject) -> State:
     if missing:
         raise BadPayload(path="snapshot", why=f"missing {', '.join(sorted(missing))}")
     state = State(last_seq=snapshot["last_seq"], clock_s=snapshot["clock_s"], fences=dict(snapshot["fences"]))
+    learned = enumerate(snapshot.get("estimates", ()))
+    state.estimates.remember(_decode(Learned, entry, f"snapshot.estimates[{n}]") for n, entry in learned)
     for n, node in enumerate(snapshot["nodes"]):
         state.put_node(_decode(Node, node, f"snapshot.nodes[{n}]"))
     for n, job in enumerate(snapshot["jobs"]):

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from .devices import KindMasks, Masks, kind_masks, placement_masks
 from .errors import InvariantViolation
+from .estimates import rounded_down
 from .nouns import Job, Node, Shape
 from .states import HOLDING, JobState
 
@@ -21,6 +22,10 @@ class Lane(NamedTuple):
 
     shape: Shape
     is_preemptible: bool
+    project: str
+    experiment: str
+    done_s: float
+    """Work done and saved, rounded down: what is left is about the same."""
 
 
 class Queued(NamedTuple):
@@ -49,7 +54,7 @@ Entry = TypeVar("Entry", Queued, Delayed, Deadline)
 
 
 def lane_of(job: Job) -> Lane:
-    return Lane(job.shape, job.is_preemptible)
+    return Lane(job.shape, job.is_preemptible, job.project, job.experiment, rounded_down(job.done_s))
 
 
 def deadline_of(job: Job) -> Deadline | None:

@@ -81,7 +81,7 @@ def _explain_wait(state: State, job: Job, paper: Round) -> Reasons:
     summary, notes = _why_waiting(job, paper)
     return Reasons(
         summary=summary,
-        queue_position=queue_position(state, job.job_id, paper.now_s),
+        queue_position=queue_position(state, job.job_id, paper.now_s, paper.policy),
         details=(*notes, *_node_lines(state, job.shape, paper)),
         beneficiary=None,
     )
@@ -130,7 +130,11 @@ def _why_blocked(block: Blocked, paper: Round) -> str:
     if block.behind is not None:
         head = paper.state.jobs[block.behind]
         return f"there is room, but a start could delay {head.job_id} ({head.priority_class}), which comes first"
-    return "too few devices are free or held by lower, preemptible jobs"
+    why = "too few devices are free or held by lower, preemptible jobs"
+    for reservation in (head.reservation for head in paper.heads if head.job.job_id == block.job_id):
+        if reservation is not None:
+            return f"{why}; it is expected to start in about {reservation.at_s - paper.now_s:.0f} s"
+    return why
 
 
 def _node_lines(state: State, shape: Shape, paper: Round) -> Iterator[str]:

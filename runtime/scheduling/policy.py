@@ -35,3 +35,9 @@ class Policy:
     retry_backoff_s: float = 5.0
     """Doubles with each retry, up to `retry_backoff_max_s`."""
     retry_backoff_max_s: float = 300.0
+    overtaking: float = 1.0
+    """Inside a class a job lets later ones by for this times its expected work (device-seconds); 0: none."""
+    overtaking_max_s: float = 86400.0
+    """But for no longer than this; a job whose run time is unknown lets nobody by."""
+    backfill_patience_s: float = 604800.0
+    """Once the head of a queue has waited so long, nothing more starts on devices that it could use."""

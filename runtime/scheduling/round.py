@@ -1,14 +1,17 @@
 """One round of scheduling on paper: every waiting job in order gets devices, a promise of devices, or a reason. Pure.
 
 Least disruption first: start on free devices; wait for devices that are being vacated anyway; ask lower ones to leave;
-wait. A job that waits without a promise is a *blocked head*: what comes after it may start only where it can not
-delay it, that is on devices it can not use, or as a strictly lower job that can itself be preempted.
+wait. The first job of a class that waits without a promise is a *blocked head*: devices are reserved for it from the
+time at which they are expected to be free. What comes after it may use them only if it is expected to end before, or
+as a strictly lower job that can itself be preempted. Where no time can be told, or the head has waited too long
+already, that holds for all devices that the head could use.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import inf
 
 from runtime.model.devices import Masks, placement_masks
 from runtime.model.indexes import Lane
@@ -19,7 +22,8 @@ from .decision import Action, Expire, Preempt, Start, TimeOut
 from .fit import describe_placements, describe_shape, fits, includes, place, usable
 from .order import ClassQueue, Front, due, due_delayed, expired, n_due
 from .policy import Policy
-from .preempt import Candidate, Search, candidates, choose_victims, may_gain, with_devices_of
+from .preempt import Candidate, Search, began_s, candidates, choose_victims, may_gain, with_devices_of
+from .reserve import Release, Reservation, end_s, overlap, reserve, run_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +42,21 @@ class Blocked:
     job_id: str
     priority: int
     lane: Lane
-    wanted: Masks
-    """All devices it could ever use."""
     behind: str | None
     """The blocked head that it would delay, where there would be room but for that; None: there is no room."""
     is_waiting_for_victims: bool
     """Attempts are leaving for it already, so nobody else is asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """A blocked job that what comes after it must not delay."""
+
+    job: Job
+    wanted: Masks
+    """All devices it could ever use."""
+    reservation: Reservation | None
+    """None: nothing may start on any of them."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,12 +77,22 @@ class Round:
     actions: list[Action] = field(default_factory=list)
     promises: dict[str, Promise] = field(default_factory=dict)
     blocked: list[Blocked] = field(default_factory=list)
+    heads: list[Head] = field(default_factory=list)
+    given: list[Release] = field(default_factory=list)
+    """Devices given in this round, and when they are expected back; without those of which nothing is known."""
+    victims: set[str] = field(default_factory=set)
+    """Who is asked to leave in this round."""
+    failed: dict[tuple[Shape, bool], float] = field(default_factory=dict)
+    """What did not fit anywhere, and how long it was expected to run: what runs longer does not fit either."""
     barred_same: Masks = field(default_factory=dict)
     """Devices that blocked heads of the present class could use."""
     barred_for: list[Shape] = field(default_factory=list)
     """Their shapes; those whose devices another one bars already are left out."""
     barred_above: Masks = field(default_factory=dict)
     """Devices that blocked heads of higher classes could use."""
+    reserved_same: list[Reservation] = field(default_factory=list)
+    reserved_above: list[Reservation] = field(default_factory=list)
+    """For heads of the present class, and of higher ones."""
     wake_s: float | None = None
     _pool: list[Candidate] | None = None
 
@@ -81,6 +104,7 @@ class Round:
 
     def leave(self, victims: frozenset[str]) -> None:
         """Take those out of the pool who were asked."""
+        self.victims |= victims
         self._pool = [candidate for candidate in self.pool() if candidate.job.job_id not in victims]
 
     def usable(self, shape: Shape) -> Masks:
@@ -117,7 +141,8 @@ def play(state: State, *, now_s: float, policy: Policy) -> Round:
     skip = frozenset(deadline.job_id for deadline in gone)
     late = due_delayed(state, now_s)
     for priority in sorted({*state.index.queue, *late}, reverse=True):
-        _play_class(paper, ClassQueue(state.index.queue.get(priority, {}), late.get(priority, {}), skip))
+        lanes, back = state.index.queue.get(priority, {}), late.get(priority, {})
+        _play_class(paper, ClassQueue(lanes, back, skip, state, policy))
     _plan_wake(paper, n_expired=len(gone))
     return paper
 
@@ -130,6 +155,9 @@ def _play_class(paper: Round, queue: ClassQueue) -> None:
         paper.barred_above[node] = paper.barred_above.get(node, 0) | mask
     paper.barred_same = {}
     paper.barred_for = []
+    paper.reserved_above += paper.reserved_same
+    paper.reserved_same = []
+    paper.failed = {}
 
 
 def _serve(paper: Round, front: Front) -> bool:
@@ -142,12 +170,16 @@ def _serve(paper: Round, front: Front) -> bool:
     if any(includes(barred, shape) for barred in paper.barred_for):
         _block(paper, job, front.lane, wanted)
         return False
-    free = _allowed(paper, front.lane, _within(paper.free, wanted))
+    takes_s = run_s(paper.state, job)
+    lasts_s = inf if takes_s is None else takes_s
+    if (shape, job.is_preemptible) in paper.failed and lasts_s >= paper.failed[shape, job.is_preemptible]:
+        return False
+    free = _allowed(paper, front.lane, _within(paper.free, wanted), paper.now_s + lasts_s)
     placements = place(shape, free)
     if placements is not None:
         _start(paper, job, placements)
         return True
-    at_hand = _joined(free, _allowed(paper, front.lane, _within(paper.vacating, wanted)))
+    at_hand = _allowed(paper, front.lane, _joined(_within(paper.free, wanted), _within(paper.vacating, wanted)))
     placements = place(shape, at_hand)
     if placements is not None:
         _promise(paper, job, placements, ())
@@ -160,18 +192,27 @@ def _serve(paper: Round, front: Front) -> bool:
             return True
         paper.wake_at(search.mature_at_s)
     _block(paper, job, front.lane, wanted)
+    if job.job_id not in paper.served:
+        paper.failed[shape, job.is_preemptible] = lasts_s
     return False
 
 
 def _start(paper: Round, job: Job, placements: tuple[Placement, ...]) -> None:
     _take(paper, placements)
-    paper.actions.append(
-        Start(job_id=job.job_id, attempt=job.n_attempts + 1, placements=placements, reason=_start_reason(paper, job))
-    )
+    _expect_back(paper, job, placements)
+    reason = _start_reason(paper, job, placements)
+    paper.actions.append(Start(job_id=job.job_id, attempt=job.n_attempts + 1, placements=placements, reason=reason))
+
+
+def _expect_back(paper: Round, job: Job, placements: tuple[Placement, ...]) -> None:
+    takes_s = run_s(paper.state, job)
+    if takes_s is not None:
+        paper.given.append(Release(paper.now_s + takes_s, placements))
 
 
 def _promise(paper: Round, job: Job, placements: tuple[Placement, ...], victims: tuple[str, ...]) -> None:
     _take(paper, placements)
+    _expect_back(paper, job, placements)
     paper.promises[job.job_id] = Promise(placements=placements, victims=victims)
 
 
@@ -191,47 +232,88 @@ def _preempt(paper: Round, job: Job, search: Search, at_hand: Masks, allowed: Ma
             )
         )
     paper.leave(frozenset(victim.job.job_id for victim in search.victims))
+    paper.failed = {}
     _promise(paper, job, placements, tuple(victim.job.job_id for victim in search.victims))
 
 
 def _block(paper: Round, job: Job, lane: Lane, wanted: Masks) -> None:
     has_room = _is_barred(paper, lane) and fits(lane.shape, _within(paper.free, wanted))
-    behind = next((head.job_id for head in _heads_of(paper, job)), None) if has_room else None
+    behind = next((head.job.job_id for head in _heads_of(paper, job)), None) if has_room else None
     paper.blocked.append(
         Blocked(
             job_id=job.job_id,
             priority=job.priority,
             lane=lane,
-            wanted=wanted,
             behind=behind,
             is_waiting_for_victims=job.job_id in paper.served,
         )
     )
-    if not any(includes(shape, lane.shape) for shape in paper.barred_for):
-        paper.barred_for.append(lane.shape)
+    ahead = [head for head in paper.heads if head.job.priority == job.priority]
+    if not any(h.reservation and overlap(h.job.shape, h.wanted, job.shape, wanted) for h in ahead):
+        _keep_for(paper, job, wanted)
+
+
+def _keep_for(paper: Round, job: Job, wanted: Masks) -> None:
+    """Make it a head: reserve devices for it, or else bar all that it could use."""
+    reservation = _reservation(paper, job, wanted)
+    paper.heads.append(Head(job=job, wanted=wanted, reservation=reservation))
+    if reservation is not None:
+        paper.reserved_same.append(reservation)
+    elif not any(includes(shape, job.shape) for shape in paper.barred_for):
+        paper.barred_for.append(job.shape)
         for node, mask in wanted.items():
             paper.barred_same[node] = paper.barred_same.get(node, 0) | mask
 
 
-def _heads_of(paper: Round, job: Job) -> Iterator[Blocked]:
+def _reservation(paper: Round, job: Job, wanted: Masks) -> Reservation | None:
+    """None: no time can be told, or it has waited too long already, or there is nothing to give to others anyway."""
+    free = _within(paper.free, wanted)
+    if not any(free.values()) or paper.now_s - job.queued_since_s >= paper.policy.backfill_patience_s:
+        return None
+    releases = sorted((*_releases(paper, job.priority), *paper.given), key=lambda release: release.at_s)
+    return reserve(job, wanted, free, releases, paper.now_s)
+
+
+def _releases(paper: Round, priority: int) -> Iterator[Release]:
+    """What is expected to be given back; lower attempts that may be asked to leave give back when they may."""
+    for job_id in paper.state.index.holding:
+        job = paper.state.jobs[job_id]
+        attempt = job.attempt
+        if attempt is None:
+            continue
+        if job_id in paper.leaving or job_id in paper.victims:
+            yield Release(paper.now_s + job.grace_s, attempt.placements, paper.vacating)
+        elif job.is_preemptible and job.priority < priority and attempt.stop is None:
+            yield Release(max(paper.now_s, began_s(attempt) + paper.policy.min_run_s), attempt.placements)
+        elif (at_s := end_s(paper.state, job, attempt, paper.now_s)) is not None:
+            yield Release(at_s, attempt.placements, None if attempt.stop is None else paper.vacating)
+
+
+def _heads_of(paper: Round, job: Job) -> Iterator[Head]:
     """The blocked heads that a start of this job could delay."""
-    for head in paper.blocked:
-        is_filler = job.is_preemptible and job.priority < head.priority
-        if not is_filler and not head.wanted.keys().isdisjoint(paper.usable(job.shape)):
+    for head in paper.heads:
+        is_filler = job.is_preemptible and job.priority < head.job.priority
+        if not is_filler and overlap(head.job.shape, head.wanted, job.shape, paper.usable(job.shape)):
             yield head
 
 
 def _is_barred(paper: Round, lane: Lane) -> bool:
     """Whether any devices are kept from this lane for the sake of a blocked head."""
-    return bool(paper.barred_same) or (bool(paper.barred_above) and not lane.is_preemptible)
+    is_above = bool(paper.barred_above or paper.reserved_above) and not lane.is_preemptible
+    return is_above or bool(paper.barred_same or paper.reserved_same)
 
 
-def _allowed(paper: Round, lane: Lane, devices: Masks) -> Masks:
-    """Those of these devices that the lane may use without delaying a blocked head."""
+def _allowed(paper: Round, lane: Lane, devices: Masks, until_s: float = inf) -> Masks:
+    """Those of these devices that the lane may use up to that time without delaying a blocked head."""
     if not _is_barred(paper, lane):
         return devices
-    same, above = paper.barred_same, {} if lane.is_preemptible else paper.barred_above
-    return {n: left for n, mask in devices.items() if (left := mask & ~(same.get(n, 0) | above.get(n, 0)))}
+    kept = [paper.barred_same, *(r.devices for r in paper.reserved_same if r.at_s < until_s)]
+    if not lane.is_preemptible:
+        kept += [paper.barred_above, *(r.devices for r in paper.reserved_above if r.at_s < until_s)]
+    for masks in kept:
+        if masks:
+            devices = {n: left for n, mask in devices.items() if (left := mask & ~masks.get(n, 0))}
+    return devices
 
 
 def _within(masks: Masks, wanted: Masks) -> Masks:
@@ -296,9 +378,17 @@ def _plan_wake(paper: Round, n_expired: int) -> None:
         paper.wake_at(state.index.delayed[first_delayed].not_before_s)
 
 
-def _start_reason(paper: Round, job: Job) -> str:
+def _start_reason(paper: Round, job: Job, placements: tuple[Placement, ...]) -> str:
     if not paper.blocked:
         return "first in the queue, and its devices are free"
+    takes_s = run_s(paper.state, job)
+    given = placement_masks(placements)
+    rivals = (head for head in _heads_of(paper, job) if _within(given, head.wanted))
+    for kept in (head.reservation for head in rivals if head.reservation is not None):
+        if takes_s is None or not any(mask & kept.devices.get(node, 0) for node, mask in given.items()):
+            return f"its devices are not among those that are kept for {kept.job_id}, which comes first"
+        left_s = kept.at_s - paper.now_s
+        return f"expected to end in {takes_s:.0f} s, before {kept.job_id} can start in {left_s:.0f} s"
     head = paper.blocked[0]
     what = f"{head.job_id} waits for {describe_shape(head.lane.shape)}"
     if job.is_preemptible and job.priority < head.priority:

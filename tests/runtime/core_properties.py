@@ -6,11 +6,13 @@ Devices are plain sets of (node, index) here, and everything is computed the slo
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 
 from runtime.model import apply as apply_module
 from runtime.model import codec
 from runtime.model.check import check
+from runtime.model.estimates import Kind
 from runtime.model.events import Recorded
 from runtime.model.nouns import Job, Placement, Shape
 from runtime.model.state import State
@@ -49,7 +51,8 @@ def checked_round(state: State, *, now_s: float, policy: Policy) -> Decision:
 
 def check_decision(state: State, decision: Decision, *, now_s: float, policy: Policy) -> None:
     paper = round_module.play(state, now_s=now_s, policy=policy)
-    view = _View(state, decision, {job_id: p.placements for job_id, p in paper.promises.items()}, now_s, policy)
+    promises = {job_id: p.placements for job_id, p in paper.promises.items()}
+    view = _View(state, decision, promises, now_s, policy, paper.heads)
     for start in view.starts:
         _check_start(view, start)
     for preempt in view.preempts:
@@ -94,7 +97,9 @@ class _View:
         promises: Mapping[str, tuple[Placement, ...]],
         now_s: float,
         policy: Policy,
+        heads_on_paper: Iterable[round_module.Head],
     ) -> None:
+        self.heads_on_paper = tuple(heads_on_paper)
         self.state, self.decision, self.now_s, self.policy = state, decision, now_s, policy
         self.starts = [a for a in decision.actions if isinstance(a, Start)]
         self.preempts = [a for a in decision.actions if isinstance(a, Preempt)]
@@ -109,8 +114,74 @@ class _View:
         self.given = {start.job_id: devices_of(start.placements) for start in self.starts}
         self.promised = {job_id: devices_of(placed) for job_id, placed in promises.items()}
         self.queue = sorted(
-            (job for job in state.jobs.values() if self._may_start(job)), key=lambda job: (-job.priority, job.order)
+            (job for job in state.jobs.values() if self._may_start(job)),
+            key=lambda job: (-job.priority, job.submitted_at_s + self._lets_by_s(job), job.order),
         )
+
+    def expected_s(self, job: Job) -> float | None:
+        """The median of what the last jobs like it needed, or of its experiment."""
+        for shape in (job.shape, None):
+            seen = sorted(self.state.estimates.run_times.get(Kind(job.project, job.experiment, shape), ()))
+            if len(seen) >= 3:
+                return seen[(len(seen) - 1) // 2]
+        return None
+
+    def _lets_by_s(self, job: Job) -> float:
+        expected_s = self.expected_s(job)
+        if expected_s is None:
+            return 0.0
+        done_s = 2.0 ** int(math.log2(int(job.done_s))) if job.done_s >= 1 else 0.0
+        work_s = _left(expected_s, done_s) * job.shape.n_devices
+        return min(self.policy.overtaking * work_s, self.policy.overtaking_max_s)
+
+    def takes_s(self, job: Job) -> float:
+        """How long a queued job would hold devices; infinite: nothing is known."""
+        expected_s = self.expected_s(job)
+        left_s = math.inf if expected_s is None else _left(expected_s, job.done_s)
+        return min(left_s, math.inf if job.timeout_s is None else job.timeout_s + job.grace_s)
+
+    def back_at_s(self, job: Job, priority: int) -> float:
+        """When a job that holds devices gives them to a blocked head of this priority; infinite: nobody knows."""
+        attempt = job.attempt
+        assert attempt is not None
+        began_s = attempt.ordered_at_s if attempt.started_at_s is None else attempt.started_at_s
+        if attempt.stop is not None:
+            return max(self.now_s, attempt.stop.ordered_at_s + attempt.stop.grace_s)
+        if self._is_leaving(job) or any(preempt.job_id == job.job_id for preempt in self.preempts):
+            return self.now_s + job.grace_s
+        if job.is_preemptible and job.priority < priority:
+            return max(self.now_s, began_s + self.policy.min_run_s)
+        expected_s = self.expected_s(job) if attempt.expected_s is None else attempt.expected_s
+        worked_s = self.now_s - began_s
+        ends_s = math.inf if expected_s is None else self.now_s + _left(expected_s, job.done_s + worked_s)
+        limit_s = math.inf if job.timeout_s is None else began_s + job.timeout_s + job.grace_s
+        return max(self.now_s, min(ends_s, limit_s))
+
+    def start_s(self, head: Job, given: Mapping[str, DeviceSet]) -> float:
+        """When a blocked head is expected to fit, if these jobs get these devices; infinite: nobody knows."""
+        taken = frozenset().union(*given.values())
+        back = dict.fromkeys(self.free - taken, self.now_s)
+        for job_id, held in self.held.items():
+            at_s = self.back_at_s(self.state.jobs[job_id], head.priority)
+            back.update(dict.fromkeys(held - taken, at_s))
+        for job_id, devices in given.items():
+            job = self.state.jobs[job_id]
+            at_s = self.now_s if _is_filler(job, head) else self.now_s + self.takes_s(job)
+            back.update(dict.fromkeys(devices, at_s))
+        usable = self.usable(head.shape)
+        for at_s in sorted(set(back.values())):
+            if at_s < math.inf and fits(head.shape, frozenset(d for d in usable if back[d] <= at_s)):
+                return at_s
+        return math.inf
+
+    def heads(self) -> Iterator[Job]:
+        """Of each class, the waiting jobs that no earlier one of the class competes with."""
+        found: list[Job] = []
+        for job in self.waiting():
+            rivals = (head for head in found if head.priority == job.priority)
+            if not any(self.usable(head.shape) & self.usable(job.shape) for head in rivals):
+                found.append(job)
+                yield job
 
     def _is_leaving(self, job: Job) -> bool:
         return job.state is JobState.STOPPING or job.job_id in self.timed_out
@@ -177,6 +248,17 @@ def _check_victim(view: _View, preempt: Preempt) -> None:
     require(bool(preempt.reason), "an action has a reason", preempt)
 
 
+def _kept(view: _View, head: Job, heads: Mapping[str, round_module.Head]) -> DeviceSet:
+    """The devices that nobody else may be promised while this one waits."""
+    on_paper = heads.get(head.job_id)
+    if on_paper is None:
+        return frozenset()
+    if on_paper.reservation is None:
+        return view.usable(head.shape)
+    masks = on_paper.reservation.devices.items()
+    return frozenset((node, i) for node, mask in masks for i in range(mask.bit_length()) if mask >> i & 1)
+
+
 def _check_promises(view: _View) -> None:
     victims = frozenset().union(*(view.held[preempt.job_id] for preempt in view.preempts))
     at_hand = view.free | view.vacating | victims
@@ -192,10 +274,11 @@ def _check_promises(view: _View) -> None:
 def _check_needed(view: _View) -> None:
     """Without any one of its victims, the beneficiary would not fit on what it may use."""
     at_hand = view.free | view.vacating
+    heads = {head.job.job_id: head for head in view.heads_on_paper}
     waiting: list[Job] = []
     for job in view.queue:
         victims = view.victims_of(job.job_id)
-        barred = [view.usable(head.shape) for head in waiting if not _is_filler(job, head)]
+        barred = [_kept(view, head, heads) for head in waiting if not _is_filler(job, head)]
         allowed = view.usable(job.shape) - frozenset().union(*barred)
         for victim in victims:
             others = frozenset().union(*(view.held[other] for other in victims if other != victim))
@@ -207,12 +290,28 @@ def _check_needed(view: _View) -> None:
             waiting.append(job)
 
 
+def _left(expected_s: float, done_s: float) -> float:
+    total_s = max(1.0, expected_s)
+    while total_s <= done_s:
+        total_s *= 2
+    return total_s - done_s
+
+
 def _check_heads(view: _View) -> None:
-    for head in view.waiting():
-        for job in view.queue[view.queue.index(head) + 1 :]:
-            taken = view.given.get(job.job_id, frozenset()) | view.promised.get(job.job_id, frozenset())
-            delays = taken & view.usable(head.shape) and not _is_filler(job, head)
-            require(not delays, "a blocked head is not delayed", f"{job.job_id} before {head.job_id}")
+    """Without what was given to later ones, no blocked head could be expected to start earlier."""
+    given = {**view.given, **view.promised}
+    for head in view.heads():
+        place = view.queue.index(head)
+        later = [job.job_id for job in view.queue[place + 1 :] if job.job_id in given]
+        earlier = {job.job_id: given[job.job_id] for job in view.queue[:place] if job.job_id in given}
+        undisturbed_s, disturbed_s = view.start_s(head, earlier), view.start_s(head, given)
+        require(disturbed_s <= undisturbed_s, "a blocked head is not delayed", f"{head.job_id} by some of {later}")
+        has_patience = view.now_s - head.queued_since_s < view.policy.backfill_patience_s
+        if has_patience and undisturbed_s < math.inf:
+            continue
+        for job_id in later:
+            delays = given[job_id] & view.usable(head.shape) and not _is_filler(view.state.jobs[job_id], head)
+            require(not delays, "a blocked head is not delayed", f"{job_id} before {head.job_id}")
     if not view.queue:
         return
     first = view.queue[0]

@@ -28,7 +28,7 @@ from runtime.model.names import EVENT_CLASSES, event_type_name
 from runtime.model.states import StopCause
 
 SAMPLES = Path(__file__).parent / "samples"
-STORED = sorted(path for path in SAMPLES.glob("*.json") if path.name != "snapshot.v1.json")
+STORED = sorted(path for path in SAMPLES.glob("*.json") if not path.name.startswith("snapshot"))
 
 
 def load(path: Path) -> Any:
@@ -72,11 +72,17 @@ def test_a_stored_stop_means_what_it_says() -> None:
 
 
 def test_a_stored_snapshot_is_read_and_written_back_the_same() -> None:
-    stored = load(SAMPLES / "snapshot.v1.json")
+    stored = load(SAMPLES / "snapshot.v2.json")
     state = decode_state(stored)
     check(state)
     assert encode_state(state) == stored
     assert state.fences == {"s1": 4}
+
+
+def test_a_snapshot_from_before_there_were_estimates_is_read() -> None:
+    state = decode_state(load(SAMPLES / "snapshot.v1.json"))
+    check(state)
+    assert (state.estimates.run_times, state.jobs["j1"].done_s) == ({}, 0.0)
 
 
 def test_a_snapshot_brings_the_indexes_back() -> None:

@@ -18,10 +18,12 @@ from core_properties import PropertyBroken
 from runtime.model import apply as apply_module
 from runtime.model import codec, outcome
 from runtime.model.errors import IllegalTransition, InvariantViolation
+from runtime.model.estimates import Estimates
 from runtime.model.indexes import Indexes
 from runtime.model.nouns import Job
 from runtime.model.state import State
 from runtime.model.states import HOLDING
+from runtime.scheduling import order as order_module
 from runtime.scheduling import preempt
 from runtime.scheduling import round as round_module
 from runtime.scheduling.policy import Policy
@@ -146,7 +148,7 @@ def ignores_the_kind_of_device(patch: pytest.MonkeyPatch) -> None:
 
 
 def lets_others_overtake(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(round_module, "_allowed", lambda paper, lane, wanted: wanted)
+    patch.setattr(round_module, "_allowed", lambda paper, lane, wanted, until_s=0.0: wanted)
 
 
 def never_preempts(patch: pytest.MonkeyPatch) -> None:
@@ -245,6 +247,48 @@ def loses_a_field_in_the_snapshot(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(codec, "_field_names", lambda cls: tuple(n for n in sound(cls) if n != "checkpoint_at_s"))
 
 
+def believes_that_everything_is_short(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round_module, "run_s", lambda state, job: 0.0)
+
+
+def reserves_too_late(patch: pytest.MonkeyPatch) -> None:
+    sound = round_module.reserve
+
+    def faulty(*facts: Any) -> Any:
+        found = sound(*facts)
+        return found and replace(found, at_s=found.at_s + 1000.0)
+
+    patch.setattr(round_module, "reserve", faulty)
+
+
+def reserves_other_devices(patch: pytest.MonkeyPatch) -> None:
+    sound = round_module.reserve
+
+    def faulty(*facts: Any) -> Any:
+        found = sound(*facts)
+        return found and replace(found, devices={})
+
+    patch.setattr(round_module, "reserve", faulty)
+
+
+def has_endless_patience(patch: pytest.MonkeyPatch) -> None:
+    sound = round_module._reservation
+
+    def faulty(paper: Any, job: Job, wanted: Any) -> Any:
+        return sound(paper, job.but(queued_since_s=paper.now_s + 1.0), wanted)
+
+    patch.setattr(round_module, "_reservation", faulty)
+
+
+def puts_long_work_first(patch: pytest.MonkeyPatch) -> None:
+    sound = order_module.lets_by_s
+    patch.setattr(order_module, "lets_by_s", lambda state, lane, policy: -sound(state, lane, policy))
+
+
+def loses_the_estimates(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Estimates, "remembered", lambda self: iter(()))
+
+
 FAULTS = (
     Fault(name="equals_preempted", plant=prefers_equals, caught_by="victims are strictly lower"),
     Fault(name="any_victim", plant=ignores_preemptibility, caught_by="victims are preemptible"),
@@ -264,6 +308,17 @@ FAULTS = (
     Fault(name="split_gang", plant=splits_gangs, caught_by="a gang is whole or absent"),
     Fault(name="wrong_kind", plant=ignores_the_kind_of_device, caught_by="a gang gets what it asked for"),
     Fault(name="overtaking", plant=lets_others_overtake, caught_by="a blocked head is not delayed"),
+    Fault(name="blind_backfill", plant=believes_that_everything_is_short, caught_by="a blocked head is not delayed"),
+    Fault(name="late_reservation", plant=reserves_too_late, caught_by="a blocked head is not delayed"),
+    Fault(name="empty_reservation", plant=reserves_other_devices, caught_by="a blocked head is not delayed"),
+    Fault(
+        name="endless_patience",
+        plant=has_endless_patience,
+        caught_by="a blocked head is not delayed",
+        policy=Policy(backfill_patience_s=0.0),
+    ),
+    Fault(name="long_work_first", plant=puts_long_work_first, caught_by="the first in the queue|blocked head"),
+    Fault(name="lost_estimates", plant=loses_the_estimates, caught_by="a snapshot holds the whole state"),
     Fault(name="no_preemption", plant=never_preempts, caught_by="the first in the queue gets what lower ones hold"),
     Fault(name="lowest_class_first", plant=starts_in_reverse, caught_by="the first in the queue|blocked head"),
     Fault(name="no_wake", plant=forgets_to_wake, caught_by="a round is due when something is"),

@@ -123,3 +123,11 @@ def test_feasibility_says_what_is_asked_and_what_exists(shape: Shape, sentence: 
 
 def test_nothing_is_feasible_without_nodes() -> None:
     assert feasible(cluster(""), Shape(n_devices=1)) == "asks for 1 device; the cluster has no devices"
+
+
+def test_a_blocked_head_says_when_it_is_expected_to_start() -> None:
+    state = cluster("a:2", running("j1", on="a:0", at_s=900.0, timeout_s=670.0), queued("j2", n_devices=2))
+    assert why(state, "j2").summary == (
+        "j2 needs 2 devices; too few devices are free or held by lower, preemptible jobs; "
+        "it is expected to start in about 600 s"
+    )
