@@ -32,7 +32,7 @@ def open_checkpoints(path: Path) -> Iterator[SqliteSaver]:
     quiet_environment()
     from langgraph.checkpoint.sqlite import SqliteSaver
 
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with closing(sqlite3.connect(path, check_same_thread=False)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")

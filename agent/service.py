@@ -75,7 +75,7 @@ def run_service(
         ServiceRuns: another service works for this home.
         StoreUnusable: as `AgentStore.open`.
     """
-    home.mkdir(parents=True, exist_ok=True)
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
     is_leaving = leaving or _on_signals()
     with (home / "agent.service.lock").open("a") as lock:
         _take(lock, home)
@@ -137,7 +137,7 @@ def _start_missing(store: AgentStore, care: _Care, home: Path) -> None:
 
 def _spawn(home: Path, session_id: str) -> subprocess.Popen[bytes]:
     path = log_path(home, session_id)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     module = [sys.executable, "-m", "agent.frontdoors.research"]
     given = ["--home", str(home), "--session", session_id, "--parent-pid", str(os.getpid())]
     with path.open("ab") as log:

@@ -6,6 +6,7 @@ Without ids all are measured. `--quick` takes under 50 s an id. Exit 0 when ever
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +21,14 @@ MEASURES = {
     "start.submits": "start:submits",
     "start.submits_batch": "start:submits_batch",
     "ingest.log_ms": "ingest:log_ms",
+    "sched.round_ms_10k": "rounds:round_ms_10k",
+    "sched.round_ms_100k": "rounds:round_ms_100k",
+    "sched.growth": "rounds:growth",
+    "sched.philly_seconds": "sched:philly_seconds",
+    "sched.philly_critical_p99_s": "sched:philly_critical_p99_s",
+    "sched.philly_lost_percent": "sched:philly_lost_percent",
+    "sched.philly_rest_ratio": "sched:philly_rest_ratio",
+    "sched.overload_p99_s": "sched:overload_p99_s",
     "agent.step_ms": "agent:step_ms",
     "cli.help_ms": "cli:help_ms",
 }
@@ -36,7 +45,10 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ids", nargs="*", metavar="ID", help=", ".join(MEASURES))
     parser.add_argument("--quick", action="store_true", help="fewer repetitions, under 50 s an id")
+    parser.add_argument("--traces", metavar="DIR", help="folder of philly_jobs.csv; NIGHTLAB_TRACES without it")
     args = parser.parse_args(argv)
+    if args.traces is not None:
+        os.environ["NIGHTLAB_TRACES"] = args.traces
     unknown = [i for i in args.ids if i not in MEASURES]
     if unknown:
         parser.error(f"unknown figure {', '.join(unknown)}; there are: {', '.join(MEASURES)}")

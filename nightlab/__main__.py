@@ -24,6 +24,7 @@ COMMANDS = {
     "job": "Run, list, explain, cancel jobs; read their output.",
     "node": "The machines and their devices.",
     "research": "Sessions: start, follow, stop, resume, report.",
+    "simulate": "Replay a trace of real jobs with this scheduler, in virtual time.",
     "demo": "A whole research session on real training, in minutes.",
 }
 """Each lives in `nightlab.commands.<name>`, which has an `app`."""

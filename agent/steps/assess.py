@@ -7,7 +7,6 @@ from dataclasses import replace
 from agent.deps import Deps
 from agent.planner.objective import Reading, read_value
 from agent.state import AgentState
-from agent.steps.spending import job_device_seconds
 from agent.store.fenced import Line
 from agent.store.views import TrialState, TrialView
 from agent.task import Objective
@@ -56,7 +55,7 @@ def _judged(trial: TrialView, job: JobView, deps: Deps) -> TrialView:
         value=reading.value,
         note=reading.note,
         exit_reason=job.exit_reason,
-        device_seconds=job_device_seconds(job, job.ended_at or deps.clock()),
+        device_seconds=job.device_seconds(job.ended_at or deps.clock()),
         ended_at=job.ended_at or deps.clock(),
         is_recalled=False,
     )

@@ -8,7 +8,6 @@ from agent.deps import Deps
 from agent.planner.verdict import conclude
 from agent.state import AgentState, Outcome
 from agent.steps.publishing import close_runs, publish_plans
-from agent.steps.spending import job_device_seconds
 from agent.store.fenced import Line
 from agent.store.views import FinalResult, SessionState, TrialState
 from agent.tools.jobs import cancel_jobs, live_jobs
@@ -56,7 +55,7 @@ def _end_what_is_left(deps: Deps) -> None:
             note="cancelled: the session ended",
             exit_reason="cancelled",
             ended_at=now,
-            device_seconds=job_device_seconds(live[trial.job_id], now) if trial.job_id in live else 0.0,
+            device_seconds=live[trial.job_id].device_seconds(now) if trial.job_id in live else 0.0,
         )
         for trial in history.in_flight
     ]

@@ -6,9 +6,11 @@ and may be repeated. What a session itself records goes through `agent.store.boo
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -34,6 +36,15 @@ class SessionNotRunnable(Exception):
     """The session is stopped, finished or failed."""
 
 
+def _make_private(path: Path) -> None:
+    """Make the file for the owner alone: task files hold environment variables. SQLite's log gets the same mode.
+
+    Where it can not be made, the database says why it can not be opened.
+    """
+    with suppress(OSError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
 class AgentStore:
     def __init__(self, engine: sa.Engine, *, clock: Callable[[], float] = time.time) -> None:
         self.engine = engine
@@ -46,7 +57,9 @@ class AgentStore:
         Raises:
             StoreUnusable: it is damaged, of a newer version, or may not be written.
         """
-        home.mkdir(parents=True, exist_ok=True)
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if url is None:
+            _make_private(home / "agent.db")
         engine = open_engine(url or f"sqlite:///{home / 'agent.db'}")
         try:
             migrate(engine, lock_path=home / "agent.db.lock" if engine.dialect.name == "sqlite" else None)

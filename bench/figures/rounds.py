@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from bench.figure import Figure, median_of, quartiles
 from runtime.model.apply import apply
 from runtime.model.events import AttemptEnded, AttemptStarted, Event, JobSubmitted, NodeJoined, Recorded, Then
-from runtime.model.nouns import Job, Node, Shape
+from runtime.model.indexes import Indexes
+from runtime.model.nouns import Job, Shape
 from runtime.model.state import State
 from runtime.model.states import AttemptOutcome, ExitReason, JobState
 from runtime.scheduling.decision import Start
+from runtime.scheduling.fit import impossible
 from runtime.scheduling.intent import event_of
 from runtime.scheduling.policy import Policy
 from runtime.scheduling.schedule import schedule
@@ -23,6 +25,13 @@ from runtime.simulator.cluster import make_nodes
 SMALL = ((8, "H100"),) * 4 + ((8, "A100"),) * 4
 LARGE = ((8, "H100"),) * 549 + ((8, "A100"),) * 39 + ((2, "T4"),) * 387 + ((4, "T4"),) * 16 + ((2, "P100"),) * 222
 """6,212 devices on 1,213 nodes; the sizes follow the GPU nodes of a published cluster."""
+GANGS = (
+    (1, None), (2, 2), (8, 8), (2, None), (4, 4), (3, 3), (16, 8), (6, 2), (5, None), (7, 7), (6, 6), (5, 5), (4, 2),
+    (32, 8), (8, 4), (10, None), (3, None), (12, 4), (24, 8), (9, 3),
+)  # fmt: skip
+"""Devices of a gang, and devices on each node."""
+N_SHAPES = 50
+N_FIRST = 10_000
 CLASSES = (("critical", 1), ("normal", 6), ("exploratory", 3))
 """And how often each is drawn."""
 
@@ -104,22 +113,32 @@ class Life:
         return took_ms
 
 
-def shapes(kinds: Sequence[str], n: int = 50) -> list[Shape]:
-    """`n` shapes: gangs of 1 to 64 devices, of any kind or one, loose or in whole groups."""
+def shapes(sizes: Sequence[tuple[int, str]]) -> list[Shape]:
+    """50 shapes that fit on these nodes: gangs of 1 to 32 devices, of any kind or one, loose or in whole groups."""
+    index = Indexes()
+    for node in make_nodes(sizes):
+        index.set_node(node, 0)
+    kinds = (None, *sorted({kind for _, kind in sizes}))
     found = [
-        Shape(n_devices=n_devices, accelerator=kind, devices_per_node=per_node)
-        for n_devices, per_node in ((1, None), (2, 2), (2, None), (4, 4), (8, 8), (3, 3), (6, 2), (16, 8), (32, 8), (5, None))
-        for kind in (None, *kinds)
+        shape
+        for n_devices, per_node in GANGS
+        for kind in kinds
+        if impossible(shape := Shape(n_devices=n_devices, accelerator=kind, devices_per_node=per_node), index.kinds)
+        is None
     ]
-    return found[:n]
+    assert len(found) >= N_SHAPES, f"{len(found)} shapes fit"
+    return found[:N_SHAPES]
 
 
-def grown(sizes: Sequence[tuple[int, str]], n_queued: int, kinds: Sequence[str]) -> Life:
-    """A life with every device busy that can be, and this many jobs waiting."""
-    life = Life(shapes(kinds), random.Random(1))
+def grown(sizes: Sequence[tuple[int, str]], n_queued: int) -> Life:
+    """A life with every device busy that can be, and this many jobs waiting.
+
+    What runs is the same for every `n_queued` from `N_FIRST` on: what waits beyond that is of the lower classes.
+    """
+    life = Life(shapes(sizes), random.Random(1))
     for node in make_nodes(sizes):
         life.record(NodeJoined(node=node))
-    while life.state.n_queued < n_queued:
+    while life.state.n_queued < N_FIRST:
         life.submit_any()
         if life.n_jobs % 2000 == 0:
             life.round()
@@ -129,4 +148,75 @@ def grown(sizes: Sequence[tuple[int, str]], n_queued: int, kinds: Sequence[str])
             life.end_one()
         life.now_s += 60.0
     life.round()
+    backlog = random.Random(2)
+    while life.state.n_queued < n_queued:
+        life.submit(backlog.choice(("normal", "normal", "exploratory")), backlog.choice(life.shapes))
     return life
+
+
+def step(life: Life, i: int) -> float:
+    """Something happens, and a round follows; its milliseconds.
+
+    Of three steps two are the end of an attempt, one a submission; every ninth brings an urgent gang of a node.
+    """
+    life.now_s += 7.0
+    if i % 3 < 2:
+        life.end_one()
+    else:
+        life.submit_any()
+    if i % 9 == 8:
+        life.submit("critical", Shape(n_devices=8, devices_per_node=8))
+    return life.round()
+
+
+def measured(lives: Sequence[Life], n_rounds: int) -> list[list[float]]:
+    """Milliseconds of each round of each life, in turns, so that a busy machine slows all of them."""
+    gc.collect()
+    gc.freeze()
+    samples: list[list[float]] = [[] for _ in lives]
+    for i in range(n_rounds):
+        for life, found in zip(lives, samples, strict=True):
+            found.append(step(life, i))
+    gc.unfreeze()
+    return samples
+
+
+def round_ms_10k(quick: bool) -> Figure:
+    return _figure("sched.round_ms_10k", _of(SMALL, 10_000, quick), "10,000 queued, 64 devices")
+
+
+def round_ms_100k(quick: bool) -> Figure:
+    samples = _of(LARGE, 100_000, quick)
+    return _figure("sched.round_ms_100k", samples, "100,000 queued, 6,212 devices on 1,213 nodes")
+
+
+def growth(quick: bool) -> Figure:
+    n = 60 if quick else 300
+    few, many = measured([grown(LARGE, 10_000), grown(LARGE, 100_000)], n)
+    return Figure(
+        id="sched.growth",
+        value=median_of(many) / median_of(few),
+        unit="ratio",
+        control=None,
+        n=n,
+        spread=(quartiles(many)[0] / median_of(few), quartiles(many)[1] / median_of(few)),
+        note=f"median {median_of(many):.2f} ms at 100,000 over {median_of(few):.2f} ms at 10,000 queued, 1,213 nodes",
+    )
+
+
+def _of(sizes: Sequence[tuple[int, str]], n_queued: int, quick: bool) -> list[float]:
+    (samples,) = measured([grown(sizes, n_queued)], 60 if quick else 300)
+    return samples
+
+
+def _figure(figure_id: str, samples: Sequence[float], what: str) -> Figure:
+    return Figure(
+        id=figure_id,
+        value=median_of(samples),
+        unit="ms",
+        control=None,
+        n=len(samples),
+        spread=quartiles(samples),
+        note=f"{what}, 50 shapes in 3 classes; ends, submissions and urgent gangs; worst {max(samples):.1f} ms; "
+        "spread: quartiles",
+    )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -26,6 +27,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Example:  nightlab research start task.yaml --follow",
 )
+
+NOTE_WIDTH = 60
+"""Of a session's message in the list; `show` has the whole."""
 
 SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="Session id, such as s1.", show_default=False)]
 FollowOption = Annotated[bool, typer.Option("--follow", help="Show it live until it ends; Ctrl-C leaves it running.")]
@@ -73,7 +77,7 @@ def list_sessions(home: HomeOption = None, as_json: JsonOption = False) -> None:
             session.task_name,
             session.n_trials,
             ago(session.created_at),
-            session.result.verdict if session.result else session.message,
+            session.result.verdict if session.result else shorten(session.message, NOTE_WIDTH, placeholder=" ..."),
         )
         for session in sessions
     ]

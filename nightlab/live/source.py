@@ -74,7 +74,7 @@ class SnapshotSource:
             n_search_measured=len(measured),
             n_measured=sum(is_measured(t) for t in trials),
             n_invalid=sum(t.state is TrialState.INVALID for t in trials),
-            spend=_spend(session, task, trials),
+            spend=_spend(session, task, trials, [job for job in live if job.job_id in by_job], now),
             activity=tuple(self.store.activity(self.session_id, limit=MAX_ACTIVITY)),
             preemptions=preemptions(list(self._preempted.values()), trials),
             mlflow_url=info.mlflow_url,
@@ -195,14 +195,17 @@ def _phase(session: SessionView, trials: Sequence[TrialView]) -> Phase:
     return Phase.CONFIRMING if any(t.purpose is Purpose.REPLICATE for t in trials) else Phase.SEARCHING
 
 
-def _spend(session: SessionView, task: Task, trials: Sequence[TrialView]) -> Spend:
+def _spend(
+    session: SessionView, task: Task, trials: Sequence[TrialView], running: Sequence[JobView], now: float
+) -> Spend:
+    """The session counts trials that have ended; those in flight are added."""
     budgets = task.budgets
     return Spend(
         n_trials=session.n_trials,
         max_trials=budgets.trials,
         wall_s=session.wall_seconds,
         max_wall_s=None if budgets.wall_minutes is None else budgets.wall_minutes * 60,
-        device_s=session.device_seconds,
+        device_s=session.device_seconds + sum(job.device_seconds(now) for job in running),
         max_device_s=budgets.device_seconds,
         n_fresh=sum(t.purpose is Purpose.REPLICATE and is_measured(t) for t in trials),
         max_fresh=2 * task.seeds.fresh,

@@ -21,13 +21,15 @@ from nightlab.failure import wrong_use
 from .leftovers import end_leftovers
 from .processes import runs_module
 from .settings import JobsAtStop, ServiceFiles, ServiceSettings, write_private
-from .starting import SupervisorProcess, await_answer, spawn_supervisor, with_ports
+from .starting import SupervisorProcess, await_answer, interrupts_deferred, spawn_supervisor, with_ports
 from .state import Phase, SupervisorState, is_locked, locked, read_state
 
 if TYPE_CHECKING:
     from runtime_client.client import RuntimeClient
 
 POLL_S = 0.05
+SPECIAL_IN_URLS = "?#%"
+"""MLflow takes its database and its artifacts as URLs, in which a path can not have these."""
 
 Watcher = Callable[[Phase], None]
 """Called again and again while services stop, with what they are at."""
@@ -54,22 +56,36 @@ def start(settings: ServiceSettings, *, is_tied: bool = False) -> Services:
     Raises:
         Failure: services run already, a port is taken, or the server does not come up.
     """
+    _check_home(settings.home)
     files = ServiceFiles(settings.home)
-    files.make()
+    files.make(with_mlflow=settings.mlflow_port is not None)
     with locked(files.command_lock):
         if is_up(settings.home):
             raise wrong_use(f"nightlab is already up for {settings.home}; stop it with: nightlab down", code="up")
         end_leftovers(files)
         settings = with_ports(settings, present_settings(settings.home))
         write_private(files.settings, settings.to_json())
-        supervisor = spawn_supervisor(settings, is_tied=is_tied)
-        services = Services(settings, supervisor=supervisor)
+        services = Services(settings)
         try:
+            with interrupts_deferred():
+                supervisor = spawn_supervisor(settings, is_tied=is_tied)
+                services = Services(settings, supervisor=supervisor)
             await_answer(settings, supervisor.process)
         except BaseException:
             services.stop_at_once()
             raise
     return services
+
+
+def _check_home(home: Path) -> None:
+    found = [character for character in SPECIAL_IN_URLS if character in str(home)]
+    if found:
+        raise wrong_use(
+            f"the home folder {str(home)!r} has {' '.join(found)} in its path, which is special in the addresses of "
+            "databases; choose another folder with --home.",
+            code="bad_home",
+            path="home",
+        )
 
 
 def start_services(
@@ -156,8 +172,8 @@ class Services:
 
     def _end_supervisor(self, jobs: JobsAtStop, number: signal.Signals, watch: Watcher | None) -> None:
         signalled: int | None = None
-        while is_up(self.settings.home):
-            pid = _supervisor_pid(self._files)
+        while is_up(self.settings.home) or self._is_ours_starting():
+            pid = _supervisor_pid(self._files) or self._own_pid()
             if pid is not None and pid != signalled:
                 self._ask(jobs, must_reach=number is signal.SIGTERM)
                 with suppress(ProcessLookupError):
@@ -168,6 +184,13 @@ class Services:
                 watch(state.phase)
             time.sleep(POLL_S)
         end_leftovers(self._files)
+
+    def _own_pid(self) -> int | None:
+        return None if self._supervisor is None else self._supervisor.process.pid
+
+    def _is_ours_starting(self) -> bool:
+        """Our supervisor is not yet where it can be seen; a signal ends it there before it has started anything."""
+        return self._supervisor is not None and self._supervisor.process.poll() is None
 
     def _ask(self, jobs: JobsAtStop, *, must_reach: bool) -> None:
         """Write the request that the supervisor reads; without one it requeues.

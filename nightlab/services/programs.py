@@ -45,7 +45,7 @@ def _agent(settings: ServiceSettings) -> ServiceCommand:
 
 
 def _mlflow(settings: ServiceSettings, port: int) -> ServiceCommand:
-    folder = settings.home / "mlflow"
+    folder = ServiceFiles(settings.home).mlflow
     store = ("--backend-store-uri", f"sqlite:///{folder / 'mlflow.db'}")
     artifacts = ("--artifacts-destination", str(folder / "artifacts"), "--serve-artifacts")
     door = ("--host", "127.0.0.1", "--port", str(port), "--workers", "1")

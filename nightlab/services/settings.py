@@ -101,8 +101,14 @@ class ServiceFiles:
     def log(self, service: str) -> Path:
         return self.logs / f"{service}.log"
 
-    def make(self) -> None:
-        for folder in (self.home, self.folder, self.logs):
+    @property
+    def mlflow(self) -> Path:
+        """What our own MLflow server keeps."""
+        return self.home / "mlflow"
+
+    def make(self, *, with_mlflow: bool = False) -> None:
+        """Make the folders, for the owner alone; a home that exists keeps its mode."""
+        for folder in (self.home, self.folder, self.logs, *((self.mlflow,) if with_mlflow else ())):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from nightlab.failure import Failure, work_failed, wrong_use
@@ -93,6 +97,22 @@ def spawn_supervisor(settings: ServiceSettings, *, is_tied: bool) -> SupervisorP
         return SupervisorProcess(process, write_end)
     os.close(write_end)
     return SupervisorProcess(process, None)
+
+
+@contextmanager
+def interrupts_deferred() -> Iterator[None]:
+    """Ctrl-C inside counts when it is over: a process is either not started or known. Main thread alone."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
 
 
 def await_answer(settings: ServiceSettings, supervisor: subprocess.Popen[bytes]) -> None:

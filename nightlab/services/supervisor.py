@@ -31,6 +31,8 @@ PAUSE_FIRST_S = 0.2
 PAUSE_MAX_S = 30.0
 ALONE_S = 15.0
 ALONE_POLL_S = 0.1
+AT_ONCE_S = 3.0
+"""For all services together, when they are to stop at once: the server takes its idle launcher along."""
 SETTLED_S = 60.0
 """A process that lived this long is started again without a longer pause."""
 
@@ -48,6 +50,7 @@ class Service:
     pause_s: float = PAUSE_FIRST_S
     n_restarts: int = 0
     last_exit: int | None = None
+    is_asked_to_end: bool = False
 
     @property
     def state(self) -> ServiceState:
@@ -82,6 +85,8 @@ class Supervisor:
         self._alone_s = alone_s
         self._started_at = time.time()
         self._n_stops = 0
+        self._at_once_by: float | None = None
+        """By the monotonic clock; None: there is no such hurry."""
         self._has_left_jobs = False
         self._wakeup = _wakeup_pipe()
 
@@ -123,6 +128,7 @@ class Supervisor:
         service.spawned_at = time.monotonic()
         service.process_started_at = process_started_at(service.process.pid)
         service.restart_at = None
+        service.is_asked_to_end = False
 
     def _mend(self) -> bool:
         """Note what died, start what is due; whether anything changed."""
@@ -180,6 +186,8 @@ class Supervisor:
     def _stop_all(self) -> None:
         for service in self._services.values():
             service.restart_at = None
+            if self._n_stops >= 2:
+                self._ask_to_end(service)
         self._tell(Phase.STOPPING_AGENT)
         self._stop(AGENT)
         self._tell(Phase.STOPPING_JOBS)
@@ -211,14 +219,27 @@ class Supervisor:
             return
         process = service.process
         assert process is not None
-        ask_to_end(process.pid)
-        deadline = time.monotonic() + service.command.stop_grace_s
-        while self._is_running(service) and time.monotonic() < deadline and self._n_stops < 2:
-            self._wait(deadline - time.monotonic())
+        self._ask_to_end(service)
+        grace_ends = time.monotonic() + service.command.stop_grace_s
+        while self._is_running(service) and (left_s := self._sooner(grace_ends) - time.monotonic()) > 0:
+            self._wait(left_s)
         if self._is_running(service):
             kill(service.command, process.pid)
             process.wait()
             self._reaped(service)
+
+    def _ask_to_end(self, service: Service) -> None:
+        """Once: a second signal would keep it from ending in order."""
+        if service.process is not None and not service.is_asked_to_end:
+            service.is_asked_to_end = True
+            ask_to_end(service.process.pid)
+
+    def _sooner(self, deadline: float) -> float:
+        if self._n_stops < 2:
+            return deadline
+        if self._at_once_by is None:
+            self._at_once_by = time.monotonic() + AT_ONCE_S
+        return min(deadline, self._at_once_by)
 
     def _is_running(self, service: Service) -> bool:
         self._reaped(service)

@@ -16,6 +16,8 @@ from runtime.node.launcher import VERSION
 
 ANSWER_S = 5.0
 START_S = 20.0
+DYING_S = 1.0
+"""By then a launcher that was killed has closed its socket."""
 _BOOT = "import sys; sys.path.append(sys.argv[1]); from runtime.node.launcher import main; main(*sys.argv[2:])"
 
 
@@ -51,17 +53,26 @@ class LauncherLink:
 
     async def _ask(self, request: dict[str, str]) -> None:
         async with self._turn:
-            try:
-                answer = await self._exchange(request)
-            except (OSError, EOFError, TimeoutError):
-                self._disconnect()
-                try:
-                    answer = await self._exchange(request)  # It may have died since; requests can be repeated.
-                except (OSError, EOFError, TimeoutError) as error:
-                    self._disconnect()
-                    raise LauncherUnavailable(f"the launcher does not answer ({error!r}); see {self._log}") from error
+            answer = await self._answer(request)
             if not answer.get("ok"):
                 raise LauncherUnavailable(f"the launcher could not: {answer.get('error')}")
+
+    async def _answer(self, request: dict[str, str]) -> dict[str, object]:
+        """Ask, and ask again what died meanwhile: requests can be repeated.
+
+        Twice at least. One that is just dying still takes connections for a moment, so more often at once.
+        """
+        clock = asyncio.get_running_loop().time
+        until, is_first = clock() + DYING_S, True
+        while True:
+            try:
+                return await self._exchange(request)
+            except (OSError, EOFError, TimeoutError) as error:
+                self._disconnect()
+                if not is_first and clock() > until:
+                    raise LauncherUnavailable(f"the launcher does not answer ({error!r}); see {self._log}") from error
+            is_first = False
+            await asyncio.sleep(0.01)
 
     async def _exchange(self, request: dict[str, str]) -> dict[str, object]:
         reader, writer = self._streams = self._streams or await self._connect()

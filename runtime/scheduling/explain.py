@@ -50,7 +50,8 @@ def _explain_attempt(job: Job, attempt: Attempt, paper: Round) -> Reasons:
             StopCause.HANG: "made no progress and is being stopped",
             StopCause.SHUTDOWN: "stops because the runtime goes down",
         }
-        details = (stop.reason, f"has {stop.grace_s:g} s from {stop.ordered_at_s:.0f} to checkpoint and leave {where}")
+        left_s = max(0.0, stop.ordered_at_s + stop.grace_s - paper.now_s)
+        details = (stop.reason, f"has {left_s:.0f} s left of {stop.grace_s:g} s to checkpoint and leave {where}")
         return Reasons(
             summary=f"{job.job_id} {words[stop.cause]}",
             queue_position=None,

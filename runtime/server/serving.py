@@ -97,7 +97,7 @@ def serve_app(config: ServerConfig, make_app: Callable[[ServerConfig], FastAPI])
     try:
         is_broken = _serve(config, make_app)
     except CannotServe as error:
-        print(f"nightlab: {error}", file=sys.stderr)
+        print(f"nightlab: {' '.join(str(error).split())}", file=sys.stderr)
         raise SystemExit(2) from error
     if is_broken:
         raise SystemExit(1)

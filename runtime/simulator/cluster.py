@@ -49,9 +49,7 @@ def make_nodes(sizes: Sequence[tuple[int, str]], names: Sequence[str] | None = N
     if sum(n for n, _ in sizes) > MAX_DEVICES:
         raise BadScenario(f"more than {MAX_DEVICES:,} devices; simulate a part of them")
     width = len(str(len(sizes)))
-    return tuple(
-        make_node(names[i] if names else f"n{i + 1:0{width}d}", n, kind) for i, (n, kind) in enumerate(sizes)
-    )
+    return tuple(make_node(names[i] if names else f"n{i + 1:0{width}d}", n, kind) for i, (n, kind) in enumerate(sizes))
 
 
 def make_node(node_id: str, n_devices: int, kind: str = DEFAULT_KIND) -> Node:
@@ -62,9 +60,7 @@ def make_node(node_id: str, n_devices: int, kind: str = DEFAULT_KIND) -> Node:
         hostname=node_id,
         cpus=0,
         memory_mb=0,
-        devices=tuple(
-            Device(index=i, kind=kind, uuid=f"{node_id}-{i}", is_fake=True) for i in range(n_devices)
-        ),
+        devices=tuple(Device(index=i, kind=kind, uuid=f"{node_id}-{i}", is_fake=True) for i in range(n_devices)),
     )
 
 

@@ -57,8 +57,6 @@ class Ledger:
 
     def __init__(self, jobs: Sequence[TraceJob], *, n_devices: int) -> None:
         self.lines = {job.job_id: JobLine(job=job) for job in jobs}
-        if len(self.lines) != len(jobs):
-            raise ValueError("two jobs of the trace have one id")
         self.n_devices = n_devices
         self.n_node_faults = 0
         self.n_attempt_faults = 0

@@ -6,29 +6,37 @@ nothing of it. The same scenario gives the same outcome, to the last bit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from heapq import heappop, heappush
 
 from runtime.model import outcome
 from runtime.model.apply import apply
 from runtime.model.devices import KindMasks
-from runtime.model.events import AttemptEnded, AttemptStarted, CheckpointSeen, Event, JobSubmitted, NodeJoined, NodeLeft
-from runtime.model.events import Recorded as RecordedEvent
-from runtime.model.events import StopOrdered, Then
-from runtime.model.nouns import Job, Node
+from runtime.model.events import (
+    AttemptEnded,
+    AttemptStarted,
+    CheckpointSeen,
+    Event,
+    JobSubmitted,
+    NodeJoined,
+    NodeLeft,
+    Recorded,
+    Then,
+)
+from runtime.model.nouns import Job
 from runtime.model.state import State, holders
 from runtime.model.states import JobState, StopCause
 from runtime.scheduling.decision import Decision, Expire, Preempt, Start, TimeOut
 from runtime.scheduling.fit import impossible
 from runtime.scheduling.intent import event_of
-from runtime.scheduling.policy import Policy
 from runtime.scheduling.schedule import schedule
 
-from .errors import BadScenario, SimulationError
-from .faults import NO_FAULTS, Faults, NodeFault
+from .errors import SimulationError
+from .faults import NodeFault
 from .ledger import Ledger
-from .work import EPSILON_S, Execution, leaving
+from .scenario import Scenario, verify
+from .work import Execution, leaving
 from .workload import TraceJob, node_size, shaped
 
 MAX_ATTEMPTS = 1000
@@ -36,19 +44,7 @@ MAX_ATTEMPTS = 1000
 MAX_ROUNDS = 1000
 """At one instant; more means that the policy chases its tail."""
 
-Watch = Callable[[State, RecordedEvent], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
-    jobs: Sequence[TraceJob]
-    """In order of submission."""
-    nodes: Sequence[Node]
-    policy: Policy
-    faults: Faults = NO_FAULTS
-    reports_every_checkpoint: bool = False
-    """Whether each checkpoint is an event when it is made, or only the newest ones when victims are chosen. The
-    decisions are the same, since nothing else reads them; this way is slower."""
+Watch = Callable[[State, Recorded], None]
 
 
 def simulate(scenario: Scenario, *, watch: Watch | None = None) -> Ledger:
@@ -58,25 +54,13 @@ def simulate(scenario: Scenario, *, watch: Watch | None = None) -> Ledger:
         watch: Is shown the state after each event.
 
     Raises:
-        BadScenario: no nodes, a class that the policy does not know, or jobs out of order.
+        BadScenario: no devices, a class that the policy does not know, an id used twice, or jobs out of order.
         SimulationError: a job that can never end.
     """
-    _verify(scenario)
+    verify(scenario)
     simulation = Simulation(scenario, watch)
     simulation.run()
     return simulation.ledger
-
-
-def _verify(scenario: Scenario) -> None:
-    if not any(node.devices for node in scenario.nodes):
-        raise BadScenario("there are no devices to simulate with; give nodes, such as 64x8")
-    unknown = sorted({job.priority_class for job in scenario.jobs} - set(scenario.policy.classes))
-    if unknown:
-        known = ", ".join(scenario.policy.classes)
-        raise BadScenario(f"priority class {unknown[0]!r} is not in the policy; there are: {known}")
-    times = [job.submitted_at_s for job in scenario.jobs]
-    if any(later < earlier for earlier, later in zip(times, times[1:], strict=False)):
-        raise BadScenario("the jobs are not in order of submission; `arranged` sorts them")
 
 
 class Simulation:
@@ -130,7 +114,7 @@ class Simulation:
         heappush(self._heap, (at_s, self._n_planned, happen))
 
     def _record(self, event: Event, at_s: float | None = None) -> None:
-        recorded = RecordedEvent(
+        recorded = Recorded(
             seq=self._state.last_seq + 1,
             at_s=self._now_s if at_s is None else at_s,
             actor="simulator",
@@ -195,7 +179,8 @@ class Simulation:
         return decision
 
     def _report_checkpoints(self) -> bool:
-        return any([self._report_checkpoint(execution) for execution in list(self._running.values())])
+        n_told = sum(self._report_checkpoint(execution) for execution in self._running.values())
+        return n_told > 0
 
     def _report_checkpoint(self, execution: Execution) -> bool:
         """Tell the scheduler of the newest periodic checkpoint; whether there was anything to tell."""
@@ -233,7 +218,6 @@ class Simulation:
 
     def _notify(self, action: Preempt | TimeOut) -> None:
         execution = self._running[action.job_id]
-        self._report_checkpoint(execution)
         execution.notice_s = self._now_s
         if isinstance(action, Preempt):
             self.ledger.preempted(action.job_id, self._now_s)

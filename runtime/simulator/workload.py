@@ -104,14 +104,14 @@ def with_costs(jobs: Iterable[TraceJob], costs: Costs) -> Iterator[TraceJob]:
 
 
 def shaped(job: TraceJob, node_size: int) -> Shape:
-    """The gang: on one node where it fits on one, else in equal parts, as large as a node allows.
+    """The gang: in the parts that the trace tells, else on one node where it fits on one, else anywhere.
 
     Args:
         node_size: Devices of the largest node.
     """
     unit = job.devices_per_node
-    if unit is None and job.n_devices > 1:
-        unit = next(size for size in range(min(node_size, job.n_devices), 0, -1) if job.n_devices % size == 0)
+    if unit is None and job.n_devices <= node_size:
+        unit = job.n_devices
     return Shape(n_devices=job.n_devices, accelerator=job.accelerator, devices_per_node=None if unit == 1 else unit)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
@@ -195,6 +195,19 @@ def insert_metrics(connection: sa.Connection, rows: Sequence[MetricRow]) -> None
     """Add points; the ids come from the database, in the order given."""
     if rows:
         connection.execute(sa.insert(metrics), [_stored_metric(row) for row in rows])
+
+
+def metrics_between(
+    connection: sa.Connection, run_id: str, *, attempt: int, keys: Collection[str], steps: tuple[int, int]
+) -> list[MetricRow]:
+    """What an attempt has logged of these keys from the first to the last of these steps."""
+    query = sa.select(metrics).where(
+        metrics.c.run_id == run_id,
+        metrics.c.key.in_(keys),
+        metrics.c.step.between(*steps),
+        metrics.c.attempt == attempt,
+    )
+    return [_load_metric(row) for row in connection.execute(query)]
 
 
 def _stored_metric(row: MetricRow) -> dict[str, Any]:

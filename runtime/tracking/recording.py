@@ -63,8 +63,13 @@ def log(
     params: Mapping[str, str] | None = None,
     tags: Mapping[str, str] | None = None,
     own_params: Collection[str] = (),
+    is_reread: bool = False,
 ) -> frozenset[str]:
     """Record points, params and tags; return the params that were ignored.
+
+    A point that this attempt has sent before is not recorded again: a request is repeated when its answer was lost
+    with the server, and MLflow keeps equal points once too. With `is_reread` the time does not tell two points
+    apart: they come from output that is read again after a crash.
 
     `own_params` are the params that this attempt logged itself. One of them with another value is an error, as in
     MLflow; one that the submission or an earlier attempt recorded keeps its first value, and a tag says what was
@@ -73,6 +78,7 @@ def log(
     Raises:
         ParamChanged: nothing was kept if the caller's transaction is rolled back.
     """
+    points = _new_points(connection, run_id, attempt, points, is_reread=is_reread)
     notes = dict(tags or {})
     kept = dict(params or {})
     ignored: set[str] = set()
@@ -94,6 +100,29 @@ def log(
     )
     _push_log(connection, run_id, points=points, params=kept, tags=notes)
     return frozenset(ignored)
+
+
+def _new_points(
+    connection: sa.Connection, run_id: str, attempt: int, points: Sequence[Point], *, is_reread: bool
+) -> list[Point]:
+    if not points:
+        return []
+    steps = [step for _, _, step, _ in points]
+    keys = {key for key, *_ in points}
+    known = records.metrics_between(connection, run_id, attempt=attempt, keys=keys, steps=(min(steps), max(steps)))
+    seen = {_identity(row.key, row.value, row.step, row.at_s, is_reread) for row in known}
+    new: list[Point] = []
+    for point in points:
+        identity = _identity(*point, is_reread)
+        if identity not in seen:
+            seen.add(identity)
+            new.append(point)
+    return new
+
+
+def _identity(key: str, value: float, step: int, at_s: float, is_reread: bool) -> tuple[str, str, int, float]:
+    """The value as text: NaN equals nothing, not even itself."""
+    return key, repr(float(value)), step, 0.0 if is_reread else at_s
 
 
 def untag(connection: sa.Connection, run_id: str, key: str) -> bool:

@@ -91,7 +91,7 @@ def record_points(
         (_plain_name(key), float(value), int(step), at_s if math.isfinite(at_s) else now_s)
         for key, value, step, at_s in points
     ]
-    recording.log(connection, run_id, attempt=attempt, points=kept)
+    recording.log(connection, run_id, attempt=attempt, points=kept, is_reread=True)
     return frozenset(key for key, *_ in kept)
 
 

@@ -77,6 +77,15 @@ class JobView(Wire):
     def is_ended(self) -> bool:
         return self.state in ENDED_STATES
 
+    def device_seconds(self, now: float) -> float:
+        """Device-seconds leased by all its attempts until `now` (seconds since the epoch)."""
+        total = 0.0
+        for attempt in self.attempts:
+            n_devices = sum(len(placement.devices) for placement in attempt.placements)
+            end = attempt.ended_at if attempt.ended_at is not None else now
+            total += max(end - attempt.ordered_at, 0.0) * n_devices
+        return total
+
 
 ENDED_STATES = frozenset({"succeeded", "failed", "cancelled"})
 LIVE_STATES = ("queued", "starting", "running", "stopping")

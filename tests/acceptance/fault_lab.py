@@ -135,7 +135,7 @@ class FaultLab:
         reached = {
             "start": lambda: self.session(session_id).pid is not None,
             "search": lambda: sum(t.is_ended for t in self.trials(session_id)) >= 2,
-            "confirm": lambda: self.store.plans(session_id)[-1].phase == "confirm",
+            "confirm": lambda: self.store.plans(session_id)[-1].phase != "search",
             "held_out": lambda: any(t.purpose is Purpose.HELD_OUT and t.job_id for t in self.trials(session_id)),
         }[moment]
 

@@ -98,3 +98,31 @@ def test_twice_ends_at_once_and_the_next_up_goes_on(foreground: Foreground, tmp_
     with FaultLab(tmp_path) as lab:
         lab.await_end()
         check_whole(lab, with_retries=True)
+
+
+@pytest.mark.parametrize("mode", [(), ("--foreground",)], ids=["background", "foreground"])
+@pytest.mark.parametrize("point", ["services/settings.json", "services/state.json", "runtime.db", "server.json"])
+def test_an_interrupted_start_leaves_nothing(point: str, mode: tuple[str, ...], tmp_path: Path) -> None:
+    home = (tmp_path / "home").resolve()
+    up = ("up", *mode, "--devices", "cpu:1", "--no-mlflow", "--port", "0")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "nightlab", *up],
+        env=clean_environment(home),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        eventually(lambda: (home / point).exists() or process.poll() is not None)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+        assert "Traceback" not in output
+        if "nightlab is up" in output and not mode:
+            return  # It was up before the signal came.
+        assert process.returncode in (0, 130)
+        check_nothing_is_left(home, within_s=2.0)
+    finally:
+        process.kill()
+        end_all(home)

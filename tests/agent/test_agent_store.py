@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -261,3 +262,12 @@ def test_writers_wait_for_each_other_instead_of_failing(store: AgentStore) -> No
         other.create_session(a_task())
     second.dispose()
     assert len(store.sessions()) == 40
+
+
+def test_the_database_is_the_owners_alone(tmp_path: Path) -> None:
+    with contextlib.closing(AgentStore.open(tmp_path)):
+        found = {
+            path.name: path.stat().st_mode & 0o077 for path in tmp_path.glob("agent.db*") if path.suffix != ".lock"
+        }
+    assert found
+    assert not any(found.values()), found

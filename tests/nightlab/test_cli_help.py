@@ -11,7 +11,7 @@ from nightlab.__main__ import main
 
 HEAVY = ("httpx", "rich", "mlflow", "sqlalchemy", "yaml", "psutil", "runtime", "runtime_client", "agent")
 COMMANDS = (
-    "up", "down", "status", "demo", "node list",
+    "up", "down", "status", "demo", "node list", "simulate",
     "job run", "job list", "job get", "job logs", "job cancel", "job explain",
     "research start", "research list", "research show", "research resume", "research stop", "research report",
 )  # fmt: skip

@@ -292,3 +292,11 @@ def test_down_with_leave_jobs_lets_training_go_on_and_up_takes_it_over(tmp_path:
     cancel(home, job_id)
     eventually(lambda: job(home, job_id).state == "cancelled")
     assert nightlab("down", home=home).exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["a?b", "a#b", "a%20b"])
+def test_a_home_that_no_database_address_can_have_is_refused(name: str, tmp_path: Path) -> None:
+    ended = nightlab("up", "--port", "0", "--no-mlflow", "--json", home=tmp_path / name)
+    assert ended.exit_code == 2
+    assert ended.error["code"] == "bad_home"
+    assert not list(tmp_path.iterdir())

@@ -15,9 +15,10 @@ from local_engine_lab import alive, eventually, job, local_engine, local_lab, pi
 
 from runtime.engines.conformance import opened, stop
 from runtime.engines.contract import Exited, LaunchOrder, NotLaunched, Started
+from runtime.engines.launcher_link import LauncherLink
 from runtime.model.states import EXIT_REQUEUE, ExitReason, StopCause
 from runtime.node import processes, records
-from runtime.node.launcher import PROCESS_NAME
+from runtime.node.launcher import PROCESS_NAME, VERSION
 
 STUBBORN = """
 import os, signal, sys, time
@@ -251,6 +252,26 @@ def test_dead_launcher_harms_no_attempt_and_is_replaced(tmp_path: Path) -> None:
             assert launcher_of(tmp_path) not in (None, launcher)
 
     asyncio.run(run())
+
+
+def test_a_dying_launcher_that_still_takes_connections_is_asked_again(tmp_path: Path) -> None:
+    path = tmp_path / f"launcher{VERSION}.sock"
+    hung_up: list[asyncio.StreamWriter] = []
+
+    async def hang_up(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        hung_up.append(writer)
+        writer.transport.abort()
+        if len(hung_up) == 3:
+            path.unlink()  # Now it is dead.
+
+    async def run() -> None:
+        async with await asyncio.start_unix_server(hang_up, path):
+            link = LauncherLink(sockets=tmp_path, log=tmp_path / "log", environ=os.environ)
+            await link.open()
+            await link.close()
+
+    asyncio.run(run())
+    assert len(hung_up) == 3
 
 
 def test_launcher_ends_when_engine_and_attempts_have(tmp_path: Path) -> None:

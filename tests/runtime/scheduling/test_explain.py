@@ -53,6 +53,9 @@ def test_a_preempted_job_names_its_beneficiary() -> None:
     state = cluster("a:1", stopping("j1", on="a:0", priority="exploratory", beneficiary="j2"), queued("j2"))
     reasons = why(state, "j1")
     assert (reasons.summary, reasons.beneficiary) == ("j1 leaves for j2", "j2")
+    (ordered,) = (job.attempt.stop.ordered_at_s for job in state.jobs.values() if job.attempt and job.attempt.stop)
+    later = explain(state, "j1", now_s=ordered + 12.0, policy=Policy())
+    assert later.details[1] == "has 18 s left of 30 s to checkpoint and leave a:0"
 
 
 def test_a_job_about_to_be_preempted_names_its_beneficiary() -> None:

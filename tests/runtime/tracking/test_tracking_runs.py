@@ -15,7 +15,7 @@ from runtime.store import records
 from runtime.store.engine import open_engine
 from runtime.store.migrate import migrate
 from runtime.store.records import OutboxRow
-from runtime.tracking import runs, search
+from runtime.tracking import recording, runs, search
 from runtime.tracking.delivery import Create, Log, Status, plan
 from runtime.tracking.spool import Spool
 from runtime.tracking.tokens import attempt_token, verify
@@ -188,3 +188,26 @@ def test_simple_filters_are_read() -> None:
         ("param", "lr", "=", "0.1"),
         ("attribute", "status", "ilike", "f%"),
     ]
+
+
+def test_a_request_repeated_by_the_same_attempt_is_recorded_once(connection: sa.Connection) -> None:
+    submit(connection)
+    point, other_time, nothing = ("loss", 0.5, 3, 1.25), ("loss", 0.5, 3, 2.5), ("acc", math.nan, 3, 1.25)
+    for _ in range(2):
+        recording.log(connection, RUN, attempt=1, points=[point, nothing, point])
+    recording.log(connection, RUN, attempt=1, points=[other_time])
+    recording.log(connection, RUN, attempt=2, points=[point])
+    stored = records.read_metrics(connection, RUN)
+    assert [(row.key, row.at_s, row.attempt) for row in stored] == [
+        ("loss", 1.25, 1),
+        ("acc", 1.25, 1),
+        ("loss", 2.5, 1),
+        ("loss", 1.25, 2),
+    ]
+
+
+def test_output_that_is_read_again_after_a_crash_is_recorded_once(connection: sa.Connection) -> None:
+    submit(connection)
+    runs.record_points(connection, RUN, 1, [("loss", 0.5, 3, 1.0), ("loss", 0.4, 4, 1.0)], now_s=5.0)
+    runs.record_points(connection, RUN, 1, [("loss", 0.4, 4, 9.0), ("loss", 0.3, 5, 9.0)], now_s=9.0)
+    assert [(row.step, row.value) for row in records.read_metrics(connection, RUN)] == [(3, 0.5), (4, 0.4), (5, 0.3)]
