@@ -11,8 +11,9 @@ from runtime.model.states import JobState, StopCause
 from .decision import Expire, Preempt, Reasons, Start, TimeOut
 from .fit import describe_placements, describe_shape, impossible
 from .order import queue_position
+from .paper import Blocked, Promise, Round
 from .policy import Policy
-from .round import Blocked, Promise, Round, play
+from .round import play
 
 
 class UnknownJob(LookupError):

@@ -20,6 +20,7 @@ from runtime.model.states import JobState
 from runtime.scheduling import round as round_module
 from runtime.scheduling import schedule as schedule_module
 from runtime.scheduling.decision import Decision, Expire, Preempt, Start, TimeOut
+from runtime.scheduling.paper import Head
 from runtime.scheduling.policy import Policy
 
 DeviceSet = frozenset[tuple[str, int]]
@@ -97,7 +98,7 @@ class _View:
         promises: Mapping[str, tuple[Placement, ...]],
         now_s: float,
         policy: Policy,
-        heads_on_paper: Iterable[round_module.Head],
+        heads_on_paper: Iterable[Head],
     ) -> None:
         self.heads_on_paper = tuple(heads_on_paper)
         self.state, self.decision, self.now_s, self.policy = state, decision, now_s, policy
@@ -248,7 +249,7 @@ def _check_victim(view: _View, preempt: Preempt) -> None:
     require(bool(preempt.reason), "an action has a reason", preempt)
 
 
-def _kept(view: _View, head: Job, heads: Mapping[str, round_module.Head]) -> DeviceSet:
+def _kept(view: _View, head: Job, heads: Mapping[str, Head]) -> DeviceSet:
     """The devices that nobody else may be promised while this one waits."""
     on_paper = heads.get(head.job_id)
     if on_paper is None:

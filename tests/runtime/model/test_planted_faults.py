@@ -23,7 +23,9 @@ from runtime.model.indexes import Indexes
 from runtime.model.nouns import Job
 from runtime.model.state import State
 from runtime.model.states import HOLDING
+from runtime.scheduling import heads as heads_module
 from runtime.scheduling import order as order_module
+from runtime.scheduling import paper as paper_module
 from runtime.scheduling import preempt
 from runtime.scheduling import round as round_module
 from runtime.scheduling.policy import Policy
@@ -59,7 +61,7 @@ def ignores_preemptibility(patch: pytest.MonkeyPatch) -> None:
         found = [preempt._candidate(j, j.attempt, now_s, min_run_s) for j in jobs if j.attempt and not j.attempt.stop]
         return sorted(found, key=preempt._harm)
 
-    patch.setattr(round_module, "candidates", faulty)
+    patch.setattr(paper_module, "candidates", faulty)
 
 
 def ignores_minimum_run_time(patch: pytest.MonkeyPatch) -> None:
@@ -68,7 +70,7 @@ def ignores_minimum_run_time(patch: pytest.MonkeyPatch) -> None:
     def faulty(state: State, **facts: Any) -> list[preempt.Candidate]:
         return sound(state, **{**facts, "min_run_s": 0.0})
 
-    patch.setattr(round_module, "candidates", faulty)
+    patch.setattr(paper_module, "candidates", faulty)
 
 
 def asks_again_who_is_leaving(patch: pytest.MonkeyPatch) -> None:
@@ -77,7 +79,7 @@ def asks_again_who_is_leaving(patch: pytest.MonkeyPatch) -> None:
         found = [preempt._candidate(j, j.attempt, now_s, min_run_s) for j in jobs if j.attempt and j.is_preemptible]
         return sorted(found, key=preempt._harm)
 
-    patch.setattr(round_module, "candidates", faulty)
+    patch.setattr(paper_module, "candidates", faulty)
     patch.setattr(round_module, "_vacating", lambda state, leaving: {})
     patch.setattr(round_module, "_served", lambda state: frozenset())
 
@@ -144,11 +146,11 @@ def ignores_the_kind_of_device(patch: pytest.MonkeyPatch) -> None:
     def faulty(shape: Any, kinds: Any) -> Any:
         return {node: masks[None] for node, masks in kinds.items() if masks[None]}
 
-    patch.setattr(round_module, "usable", faulty)
+    patch.setattr(paper_module, "usable", faulty)
 
 
 def lets_others_overtake(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(round_module, "_allowed", lambda paper, lane, wanted, until_s=0.0: wanted)
+    patch.setattr(round_module, "allowed", lambda paper, lane, wanted, until_s=0.0: wanted)
 
 
 def never_preempts(patch: pytest.MonkeyPatch) -> None:
@@ -217,7 +219,7 @@ def leaks_devices(patch: pytest.MonkeyPatch) -> None:
 
 
 def takes_devices_that_are_held(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(round_module, "_within", lambda masks, allowed: allowed)
+    patch.setattr(round_module, "within", lambda masks, allowed: allowed)
     patch.setattr(apply_module, "_placement_fault", lambda state, job, placements: None)
 
 
@@ -252,32 +254,32 @@ def believes_that_everything_is_short(patch: pytest.MonkeyPatch) -> None:
 
 
 def reserves_too_late(patch: pytest.MonkeyPatch) -> None:
-    sound = round_module.reserve
+    sound = heads_module.reserve
 
     def faulty(*facts: Any) -> Any:
         found = sound(*facts)
         return found and replace(found, at_s=found.at_s + 1000.0)
 
-    patch.setattr(round_module, "reserve", faulty)
+    patch.setattr(heads_module, "reserve", faulty)
 
 
 def reserves_other_devices(patch: pytest.MonkeyPatch) -> None:
-    sound = round_module.reserve
+    sound = heads_module.reserve
 
     def faulty(*facts: Any) -> Any:
         found = sound(*facts)
         return found and replace(found, devices={})
 
-    patch.setattr(round_module, "reserve", faulty)
+    patch.setattr(heads_module, "reserve", faulty)
 
 
 def has_endless_patience(patch: pytest.MonkeyPatch) -> None:
-    sound = round_module._reservation
+    sound = heads_module.reserved_for
 
     def faulty(paper: Any, job: Job, wanted: Any) -> Any:
         return sound(paper, job.but(queued_since_s=paper.now_s + 1.0), wanted)
 
-    patch.setattr(round_module, "_reservation", faulty)
+    patch.setattr(heads_module, "reserved_for", faulty)
 
 
 def puts_long_work_first(patch: pytest.MonkeyPatch) -> None:
