@@ -108,7 +108,7 @@ def _check_devices(state: State) -> None:
 
 def _check_indexes(state: State) -> None:
     expected = recompute_indexes(state)
-    for name in ("free", "kinds", "queue", "delayed", "deadlines", "holding", "stopping", "movable", "limits"):
+    for name in ("free", "kinds", "queue", "delayed", "deadlines", "holding", "held", "stopping", "movable", "limits"):
         kept, slow = getattr(state.index, name), getattr(expected, name)
         _require(state, kept == slow, f"index `{name}` equals its recomputation", f"kept {kept}, should be {slow}")
 
@@ -133,6 +133,8 @@ def recompute_indexes(state: State) -> Indexes:
     for job in sorted(state.jobs.values(), key=lambda job: job.order):
         if job.state in HOLDING:
             slow.holding.add(job.job_id)
+            key = (job.project, job.priority_class)
+            slow.held[key] = slow.held.get(key, 0) + job.shape.n_devices
             _index_holder(slow, job)
         elif job.not_before_s > state.clock_s:
             slow.delayed.append(Delayed(job.not_before_s, job.order, job.job_id))

@@ -87,6 +87,8 @@ class Indexes:
     """Queued jobs with a queue timeout."""
     holding: set[str] = field(default_factory=set)
     """Jobs whose attempt holds devices."""
+    held: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Devices that they hold, by project and priority class. No zeros."""
     stopping: set[str] = field(default_factory=set)
     """Those of them that were asked to stop."""
     movable: dict[int, set[str]] = field(default_factory=dict)
@@ -133,6 +135,7 @@ class Indexes:
 
     def _hold(self, job: Job) -> None:
         self.holding.add(job.job_id)
+        self._count_held(job, job.shape.n_devices)
         if job.state is JobState.STOPPING:
             self.stopping.add(job.job_id)
         elif job.is_preemptible:
@@ -141,8 +144,15 @@ class Indexes:
         if limit is not None:
             insort(self.limits, limit)
 
+    def _count_held(self, job: Job, change: int) -> None:
+        key = (job.project, job.priority_class)
+        self.held[key] = self.held.get(key, 0) + change
+        if not self.held[key]:
+            del self.held[key]
+
     def _release(self, job: Job) -> None:
         self.holding.discard(job.job_id)
+        self._count_held(job, -job.shape.n_devices)
         if job.state is JobState.STOPPING:
             self.stopping.discard(job.job_id)
         elif job.is_preemptible:

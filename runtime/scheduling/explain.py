@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from runtime.model.indexes import lane_of
 from runtime.model.nouns import Attempt, Job, Shape
 from runtime.model.state import State, holders
 from runtime.model.states import JobState, StopCause
@@ -13,6 +14,7 @@ from .fit import describe_placements, describe_shape, impossible
 from .order import queue_position
 from .paper import Blocked, Promise, Round
 from .policy import Policy
+from .quotas import explain_quota
 from .round import play
 
 
@@ -98,6 +100,9 @@ def _why_waiting(job: Job, paper: Round) -> tuple[str, tuple[str, ...]]:
     if promise is not None:
         return _why_promised(job, promise, paper.state), ()
     needs = f"needs {describe_shape(job.shape)}"
+    quota = paper.over_quota.get(lane_of(job))
+    if quota is not None and quota.covers(job.project, job.priority_class):
+        return f"{job.job_id} {needs}; {explain_quota(quota, paper.held, job)}", ()
     for block in paper.blocked:
         if block.job_id == job.job_id:
             return f"{job.job_id} {needs}; {_why_blocked(block, paper)}", ()

@@ -11,7 +11,7 @@ from runtime.model.state import State
 
 from .decision import Action
 from .fit import fits, usable
-from .policy import Policy
+from .policy import Policy, Quota
 from .preempt import Candidate, candidates
 from .reserve import Release, Reservation
 
@@ -72,6 +72,12 @@ class Round:
     """Devices given in this round, and when they are expected back; without those of which nothing is known."""
     victims: set[str] = field(default_factory=set)
     """Who is asked to leave in this round."""
+    held: dict[tuple[str, str], int]
+    """Devices held, by project and priority class, with those given and promised in this round."""
+    over_quota: dict[Lane, Quota] = field(default_factory=dict)
+    """What holds a lane back."""
+    closed: set[Quota] = field(default_factory=set)
+    """Quotas for whose room a job waits: what comes after it must not take it."""
     failed: dict[tuple[Shape, bool], float] = field(default_factory=dict)
     """What did not fit anywhere, and how long it was expected to run: what runs longer does not fit either."""
     barred_same: Masks = field(default_factory=dict)

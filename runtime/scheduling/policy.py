@@ -26,8 +26,24 @@ DEFAULT_CLASSES: Mapping[str, PriorityClass] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """The most devices that some jobs may hold together."""
+
+    max_devices: int
+    project: str | None = None
+    """None: all projects together."""
+    priority_class: str | None = None
+    """None: all classes together."""
+
+    def covers(self, project: str, priority_class: str) -> bool:
+        return self.project in (None, project) and self.priority_class in (None, priority_class)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     classes: Mapping[str, PriorityClass] = field(default_factory=lambda: DEFAULT_CLASSES)
+    quotas: tuple[Quota, ...] = ()
+    """Each holds: a job starts only if all that cover it have room for it."""
     min_run_s: float = 0.0
     """An attempt younger than this is no victim."""
     max_stalled: int = 3

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from math import inf
 
 from runtime.model.devices import Masks, placement_masks
+from runtime.model.indexes import Lane
 from runtime.model.nouns import Job, Placement
 from runtime.model.state import State
 
@@ -23,6 +24,7 @@ from .order import ClassQueue, Front, due, due_delayed, expired, n_due
 from .paper import Promise, Round, joined, within
 from .policy import Policy
 from .preempt import Search, choose_victims, may_gain, with_devices_of
+from .quotas import too_small, used_up
 from .reasons import preempt_reason, start_reason
 from .reserve import Release, run_s
 
@@ -39,6 +41,7 @@ def play(state: State, *, now_s: float, policy: Policy) -> Round:
         vacating=_vacating(state, leaving),
         leaving=leaving,
         served=_served(state),
+        held=dict(state.index.held),
     )
     paper.actions.extend(over_time)
     gone = expired(state, now_s)
@@ -72,6 +75,8 @@ def _serve(paper: Round, front: Front) -> bool:
     if not wanted:
         return False
     job = paper.state.jobs[front.queued.job_id]
+    if _is_over_quota(paper, job, front.lane):
+        return False
     if any(includes(barred, shape) for barred in paper.barred_for):
         block(paper, job, front.lane, wanted)
         return False
@@ -102,14 +107,27 @@ def _serve(paper: Round, front: Front) -> bool:
     return False
 
 
+def _is_over_quota(paper: Round, job: Job, lane: Lane) -> bool:
+    """Whether a quota holds it back. Then what comes after it under this quota waits too, or it would starve."""
+    quota = used_up(paper.policy.quotas, paper.held, paper.closed, job)
+    if quota is None:
+        return False
+    paper.over_quota[lane] = quota
+    if too_small(paper.policy.quotas, job.project, job.priority_class, job.shape.n_devices) is None:
+        paper.closed.add(quota)
+    return True
+
+
 def _start(paper: Round, job: Job, placements: tuple[Placement, ...]) -> None:
     _take(paper, placements)
-    _expect_back(paper, job, placements)
+    _note_given(paper, job, placements)
     reason = start_reason(paper, job, placements)
     paper.actions.append(Start(job_id=job.job_id, attempt=job.n_attempts + 1, placements=placements, reason=reason))
 
 
-def _expect_back(paper: Round, job: Job, placements: tuple[Placement, ...]) -> None:
+def _note_given(paper: Round, job: Job, placements: tuple[Placement, ...]) -> None:
+    key = (job.project, job.priority_class)
+    paper.held[key] = paper.held.get(key, 0) + job.shape.n_devices
     takes_s = run_s(paper.state, job)
     if takes_s is not None:
         paper.given.append(Release(paper.now_s + takes_s, placements))
@@ -117,7 +135,7 @@ def _expect_back(paper: Round, job: Job, placements: tuple[Placement, ...]) -> N
 
 def _promise(paper: Round, job: Job, placements: tuple[Placement, ...], victims: tuple[str, ...]) -> None:
     _take(paper, placements)
-    _expect_back(paper, job, placements)
+    _note_given(paper, job, placements)
     paper.promises[job.job_id] = Promise(placements=placements, victims=victims)
 
 

@@ -21,7 +21,7 @@ from runtime.scheduling import round as round_module
 from runtime.scheduling import schedule as schedule_module
 from runtime.scheduling.decision import Decision, Expire, Preempt, Start, TimeOut
 from runtime.scheduling.paper import Head
-from runtime.scheduling.policy import Policy
+from runtime.scheduling.policy import Policy, Quota
 
 DeviceSet = frozenset[tuple[str, int]]
 
@@ -118,6 +118,30 @@ class _View:
             (job for job in state.jobs.values() if self._may_start(job)),
             key=lambda job: (-job.priority, job.submitted_at_s + self._lets_by_s(job), job.order),
         )
+        self.held_back = set(self._held_back())
+        self.queue = [job for job in self.queue if job.job_id not in self.held_back]
+
+    def _held_back(self) -> Iterator[str]:
+        """Jobs for which some quota has no room, or which come after one that waits for that room."""
+        jobs = self.state.jobs
+        counted = [job for job in jobs.values() if job.attempt]
+        waits_for: set[Quota] = set()
+        for job in self.queue:
+            over = []
+            for quota in self.policy.quotas:
+                if quota.covers(job.project, job.priority_class):
+                    n = sum(o.shape.n_devices for o in counted if quota.covers(o.project, o.priority_class))
+                    if n + job.shape.n_devices > quota.max_devices or quota in waits_for:
+                        over.append(quota)
+            if over:
+                if all(
+                    job.shape.n_devices <= q.max_devices or not q.covers(job.project, job.priority_class)
+                    for q in self.policy.quotas
+                ):
+                    waits_for.add(over[0])
+                yield job.job_id
+            elif job.job_id in self.given or job.job_id in self.promised:
+                counted.append(job)
 
     def expected_s(self, job: Job) -> float | None:
         """The median of what the last jobs like it needed, or of its experiment."""
@@ -222,6 +246,7 @@ def fits(shape: Shape, devices: DeviceSet) -> bool:
 def _check_start(view: _View, start: Start) -> None:
     job = view.state.jobs[start.job_id]
     devices = devices_of(start.placements)
+    require(job.job_id not in view.held_back, "no quota is exceeded", start)
     n_listed = sum(len(p.devices) for p in start.placements)
     require(len(devices) == n_listed == job.shape.n_devices, "a gang is whole or absent", start)
     require(fits(job.shape, devices), "a gang is whole or absent", start)
@@ -265,6 +290,7 @@ def _check_promises(view: _View) -> None:
     at_hand = view.free | view.vacating | victims
     for job_id, devices in view.promised.items():
         job = view.state.jobs[job_id]
+        require(job_id not in view.held_back, "no quota is exceeded", job_id)
         require(fits(job.shape, devices) and devices <= at_hand, "nobody leaves before the whole gang fits", job_id)
         others = [d for other, d in (*view.promised.items(), *view.given.items()) if other != job_id]
         require(not any(devices & other for other in others), "promised devices are kept", job_id)

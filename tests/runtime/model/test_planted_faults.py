@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from core_driver import run
+from core_driver import QUOTAS, run
 from core_properties import PropertyBroken
 
 from runtime.model import apply as apply_module
@@ -291,6 +291,15 @@ def loses_the_estimates(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Estimates, "remembered", lambda self: iter(()))
 
 
+def forgets_quotas(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round_module, "used_up", lambda *facts: None)
+
+
+def lets_others_take_the_room_in_a_quota(patch: pytest.MonkeyPatch) -> None:
+    sound = round_module.used_up
+    patch.setattr(round_module, "used_up", lambda quotas, held, closed, job: sound(quotas, held, set(), job))
+
+
 FAULTS = (
     Fault(name="equals_preempted", plant=prefers_equals, caught_by="victims are strictly lower"),
     Fault(name="any_victim", plant=ignores_preemptibility, caught_by="victims are preemptible"),
@@ -320,6 +329,13 @@ FAULTS = (
         policy=Policy(backfill_patience_s=0.0),
     ),
     Fault(name="long_work_first", plant=puts_long_work_first, caught_by="the first in the queue|blocked head"),
+    Fault(name="no_quotas", plant=forgets_quotas, caught_by="no quota is exceeded", policy=Policy(quotas=QUOTAS)),
+    Fault(
+        name="quota_overtaken",
+        plant=lets_others_take_the_room_in_a_quota,
+        caught_by="no quota is exceeded",
+        policy=Policy(quotas=QUOTAS),
+    ),
     Fault(name="lost_estimates", plant=loses_the_estimates, caught_by="a snapshot holds the whole state"),
     Fault(name="no_preemption", plant=never_preempts, caught_by="the first in the queue gets what lower ones hold"),
     Fault(name="lowest_class_first", plant=starts_in_reverse, caught_by="the first in the queue|blocked head"),

@@ -28,7 +28,7 @@ from runtime.model.states import StopCause
 from runtime.scheduling import round as round_module
 from runtime.scheduling.decision import Preempt, Start
 from runtime.scheduling.fit import fits, place
-from runtime.scheduling.policy import Policy
+from runtime.scheduling.policy import Policy, Quota
 
 
 def test_higher_class_goes_first() -> None:
@@ -523,3 +523,36 @@ def knowing_long(run_s: float) -> Step:
             journal.state.estimates.learn(job("j99", experiment="long"), run_s)
 
     return step
+
+
+def test_a_quota_bounds_what_a_project_holds() -> None:
+    policy = Policy(quotas=(Quota(max_devices=2, project="vision"),))
+    state = cluster(
+        "a:8",
+        running("j1", on="a:0", project="vision"),
+        queued("j2", n_devices=2, project="vision"),
+        queued("j3", project="vision"),
+        queued("j4", n_devices=3, project="speech"),
+    )
+    assert decide(state, policy=policy) == ["start j4 on a:1,2,3"], "j3 waits, or j2 would never find room"
+    assert decide(then(state, finished("j1")), policy=policy) == ["start j2 on a:0,1", "start j4 on a:2,3,4"]
+
+
+def test_a_quota_of_a_class_holds_for_all_projects_together() -> None:
+    policy = Policy(quotas=(Quota(max_devices=1, priority_class="exploratory"),))
+    state = cluster(
+        "a:8", queued("j1", priority="exploratory"), queued("j2", priority="exploratory", project="b"), queued("j3")
+    )
+    assert decide(state, policy=policy) == ["start j3 on a:0", "start j1 on a:1"]
+
+
+def test_nobody_leaves_for_a_job_that_its_quota_holds_back() -> None:
+    policy = Policy(quotas=(Quota(max_devices=0, project="vision"),))
+    state = cluster("a:1", running("j1", on="a:0", priority="exploratory"), queued("j2", project="vision"))
+    assert decide(state, policy=policy) == []
+
+
+def test_a_job_larger_than_its_quota_holds_nobody_back() -> None:
+    policy = Policy(quotas=(Quota(max_devices=2, project="vision"),))
+    state = cluster("a:8", queued("j1", n_devices=3, project="vision"), queued("j2", project="vision"))
+    assert decide(state, policy=policy) == ["start j2 on a:0"]
