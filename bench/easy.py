@@ -105,7 +105,7 @@ def easy_waits(jobs: Sequence[TraceJob], nodes: Iterable[Node]) -> dict[str, flo
     nodes = tuple(nodes)
     index = Indexes()
     for node in nodes:
-        index.set_node(node, 0)
+        index.set_node(node, held=0)
     size = node_size(nodes)
     shapes = [shaped(job, size) for job in jobs]
     arrivals = [Waiting(i, job, shape) for i, (job, shape) in enumerate(zip(jobs, shapes, strict=True))]

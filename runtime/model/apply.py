@@ -152,6 +152,8 @@ def _apply_to_job(state: State, event: JobEvent, recorded: Recorded) -> None:
     if changed.state not in targets:
         raise _illegal(state, job_id, event, f"can not lead to {changed.state}")
     if changed.state in ENDED:
+        if job is not None and changed.state is JobState.SUCCEEDED:
+            state.estimates.learn(job, job.done_s + _worked_s(job, recorded.at_s))
         state.drop_job(job_id)
         return
     state.put_job(changed)
@@ -197,7 +199,12 @@ def _ordered(state: State, job: Job, event: StartOrdered, at_s: float) -> Job:
         state=JobState.STARTING,
         n_attempts=event.attempt,
         attempt_start_checkpoint=job.checkpoint_step,
-        attempt=Attempt(number=event.attempt, placements=event.placements, ordered_at_s=at_s),
+        attempt=Attempt(
+            number=event.attempt,
+            placements=event.placements,
+            ordered_at_s=at_s,
+            expected_s=state.estimates.expected_s(job.project, job.experiment, job.shape),
+        ),
     )
 
 
@@ -264,7 +271,20 @@ def _ended(state: State, job: Job, event: AttemptEnded, at_s: float) -> Job:
         n_retries=job.n_retries + (event.then is Then.RETRY),
         n_preemptions=job.n_preemptions + (event.outcome is AttemptOutcome.PREEMPTED and _was_preempted(job)),
         n_stalled=n_stalled,
+        done_s=job.done_s + _saved_s(job),
     )
+
+
+def _worked_s(job: Job, at_s: float) -> float:
+    """How long the present attempt has run by then."""
+    started_at_s = job.attempt.started_at_s if job.attempt else None
+    return 0.0 if started_at_s is None else max(0.0, at_s - started_at_s)
+
+
+def _saved_s(job: Job) -> float:
+    """How long it had run when it made its newest checkpoint."""
+    saved_at_s = job.attempt.checkpoint_at_s if job.attempt else None
+    return 0.0 if saved_at_s is None else _worked_s(job, saved_at_s)
 
 
 def _was_preempted(job: Job) -> bool:

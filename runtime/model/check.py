@@ -5,6 +5,8 @@ Everything derived is computed anew from jobs and nodes, in the plainest way, an
 
 from __future__ import annotations
 
+from math import log2
+
 from .errors import InvariantViolation
 from .holds import CLOSED, NodeState, Standing
 from .indexes import Deadline, Delayed, Indexes, Lane, Queued
@@ -124,6 +126,7 @@ def _check_indexes(state: State) -> None:
         "delayed",
         "deadlines",
         "holding",
+        "in_use",
         "stopping",
         "movable",
         "limits",
@@ -159,6 +162,8 @@ def recompute_indexes(state: State) -> Indexes:
     for job in sorted(state.jobs.values(), key=lambda job: job.order):
         if job.state in HOLDING:
             slow.holding.add(job.job_id)
+            key = (job.project, job.priority_class)
+            slow.in_use[key] = slow.in_use.get(key, 0) + job.shape.n_devices
             _index_holder(slow, job)
         elif any(hold.matches(job) for hold in state.holds.values()):
             slow.held.add(job.job_id)
@@ -166,7 +171,7 @@ def recompute_indexes(state: State) -> Indexes:
             slow.delayed.append(Delayed(job.not_before_s, job.order, job.job_id))
         else:
             lanes = slow.queue.setdefault(job.priority, {})
-            lanes.setdefault(Lane(job.shape, job.is_preemptible), []).append(Queued(job.order, job.job_id))
+            lanes.setdefault(_lane(job), []).append(Queued(job.order, job.job_id))
         if job.state is JobState.QUEUED and job.queue_timeout_s is not None:
             slow.deadlines.append(Deadline(job.queued_since_s + job.queue_timeout_s, job.job_id))
     slow.delayed.sort()
@@ -178,6 +183,11 @@ def recompute_indexes(state: State) -> Indexes:
 def _closed_devices(standing: Standing) -> set[int]:
     reserved = {device for reservation in standing.reservations for device in reservation.devices}
     return reserved | set(standing.busy_external)
+
+
+def _lane(job: Job) -> Lane:
+    done_s = 0.0 if job.done_s < 1 else 2.0 ** int(log2(int(job.done_s)))
+    return Lane(job.shape, job.is_preemptible, job.project, job.experiment, done_s)
 
 
 def _index_holder(slow: Indexes, job: Job) -> None:

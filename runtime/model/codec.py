@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from .errors import BadPayload
+from .estimates import Learned
 from .events import Event, Recorded
 from .holds import AgentsStop, Hold, Standing
 from .names import EVENT_CLASSES, event_type_name
@@ -25,15 +26,17 @@ T = TypeVar("T")
 Json = Any
 JsonObject = dict[str, Json]
 
-EVENT_VERSIONS: Mapping[str, int] = MappingProxyType(dict.fromkeys(EVENT_CLASSES, 1))
+EVENT_VERSIONS: Mapping[str, int] = MappingProxyType({**dict.fromkeys(EVENT_CLASSES, 1), "job_submitted": 2})
 """The version each event type is written in. Raise one together with an entry in `UPCASTS`."""
 
-UPCASTS: Mapping[tuple[str, int], Callable[[JsonObject], JsonObject]] = MappingProxyType({})
-"""(type, version) -> the payload one version newer."""
+UPCASTS: Mapping[tuple[str, int], Callable[[JsonObject], JsonObject]] = MappingProxyType(
+    {("job_submitted", 1): lambda payload: payload}
+)
+"""(type, version) -> the payload one version newer. Version 2 of a job has fields that may be missing."""
 
 SNAPSHOT_VERSION = 2
 OLDER_SNAPSHOTS = frozenset({1})
-"""Can be read: version 1 has no holds, no standings and no stop of the agents."""
+"""Can be read: version 1 has no estimates, no holds, no standings and no stop of the agents."""
 
 
 def encode_event(event: Event) -> JsonObject:
@@ -113,6 +116,7 @@ def encode_state(state: State) -> JsonObject:
         "nodes": [_encode(node) for node in state.nodes.values()],
         "jobs": [_encode(job) for job in state.jobs.values()],
         "fences": dict(state.fences),
+        "estimates": [_encode(learned) for learned in state.estimates.remembered()],
         "recent": {job_id: list(notes) for job_id, notes in state.recent.items()},
         "holds": [_encode(hold) for hold in state.holds.values()],
         "agents_stop": _encode(state.agents_stop),
@@ -137,6 +141,8 @@ def decode_state(snapshot: JsonObject) -> State:
         raise BadPayload(path="snapshot", why=f"missing {', '.join(sorted(missing))}")
     state = State(last_seq=snapshot["last_seq"], clock_s=snapshot["clock_s"], fences=dict(snapshot["fences"]))
     _decode_operator_parts(state, snapshot)
+    learned = enumerate(snapshot.get("estimates", ()))
+    state.estimates.remember(_decode(Learned, entry, f"snapshot.estimates[{n}]") for n, entry in learned)
     for n, node in enumerate(snapshot["nodes"]):
         state.put_node(_decode(Node, node, f"snapshot.nodes[{n}]"))
     for n, job in enumerate(snapshot["jobs"]):

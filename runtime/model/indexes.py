@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from .devices import KindMasks, Masks, kind_masks, placement_masks
 from .errors import InvariantViolation
+from .estimates import rounded_down
 from .nouns import Job, Node, Shape
 from .states import HOLDING, JobState
 
@@ -21,6 +22,10 @@ class Lane(NamedTuple):
 
     shape: Shape
     is_preemptible: bool
+    project: str
+    experiment: str
+    done_s: float
+    """Work done and saved, rounded down: what is left is about the same."""
 
 
 class Queued(NamedTuple):
@@ -49,7 +54,7 @@ Entry = TypeVar("Entry", Queued, Delayed, Deadline)
 
 
 def lane_of(job: Job) -> Lane:
-    return Lane(job.shape, job.is_preemptible)
+    return Lane(job.shape, job.is_preemptible, job.project, job.experiment, rounded_down(job.done_s))
 
 
 def deadline_of(job: Job) -> Deadline | None:
@@ -88,6 +93,8 @@ class Indexes:
     """Queued jobs with a queue timeout."""
     holding: set[str] = field(default_factory=set)
     """Jobs whose attempt holds devices."""
+    in_use: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Devices that they hold, by project and priority class. No zeros."""
     stopping: set[str] = field(default_factory=set)
     """Those of them that were asked to stop."""
     movable: dict[int, set[str]] = field(default_factory=dict)
@@ -142,6 +149,7 @@ class Indexes:
 
     def _hold(self, job: Job) -> None:
         self.holding.add(job.job_id)
+        self._count_in_use(job, job.shape.n_devices)
         if job.state is JobState.STOPPING:
             self.stopping.add(job.job_id)
         elif job.is_preemptible:
@@ -150,8 +158,15 @@ class Indexes:
         if limit is not None:
             insort(self.limits, limit)
 
+    def _count_in_use(self, job: Job, change: int) -> None:
+        key = (job.project, job.priority_class)
+        self.in_use[key] = self.in_use.get(key, 0) + change
+        if not self.in_use[key]:
+            del self.in_use[key]
+
     def _release(self, job: Job) -> None:
         self.holding.discard(job.job_id)
+        self._count_in_use(job, -job.shape.n_devices)
         if job.state is JobState.STOPPING:
             self.stopping.discard(job.job_id)
         elif job.is_preemptible:

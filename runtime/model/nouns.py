@@ -71,6 +71,8 @@ class Attempt:
     started_at_s: float | None = None
     checkpoint_at_s: float | None = None
     """When this attempt's newest complete checkpoint was seen; None: it has made none."""
+    expected_s: float | None = None
+    """What jobs like it were known to need in all when it was ordered; None: nothing was known."""
     stop: StopOrder | None = None
 
 
@@ -106,6 +108,8 @@ class Job:
     """Newest complete checkpoint; None: none yet."""
     attempt_start_checkpoint: int | None = None
     """`checkpoint_step` when the current attempt was ordered."""
+    done_s: float = 0.0
+    """Seconds of work that earlier attempts did and saved."""
     queued_since_s: float = 0.0
     """When it last entered the queue; `queue_timeout_s` counts from here."""
     attempt: Attempt | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .devices import count, placement_masks
+from .estimates import Estimates
 from .holds import AgentsStop, Hold, Standing
 from .indexes import Indexes
 from .nouns import Job, Node
@@ -37,6 +38,8 @@ class State:
     """The latest time that an applied event carried; seconds since the epoch."""
     recent: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The last few events of each live job, in words."""
+    estimates: Estimates = field(default_factory=Estimates)
+    """How long jobs like those that ended have run."""
     index: Indexes = field(default_factory=Indexes)
 
     def put_job(self, job: Job) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from runtime.model.holds import Hold, NodeState, Standing
+from runtime.model.indexes import lane_of
 from runtime.model.nouns import Attempt, Job, Shape
 from runtime.model.state import State, holders
 from runtime.model.states import JobState, StopCause
@@ -12,8 +13,10 @@ from runtime.model.states import JobState, StopCause
 from .decision import Expire, Preempt, Reasons, Start, TimeOut
 from .fit import describe_placements, describe_shape, impossible
 from .order import queue_position
+from .paper import Blocked, Promise, Round
 from .policy import Policy
-from .round import Blocked, Promise, Round, play
+from .quotas import explain_quota
+from .round import play
 
 
 class UnknownJob(LookupError):
@@ -94,7 +97,7 @@ def _explain_wait(state: State, job: Job, paper: Round) -> Reasons:
     summary, notes = _why_waiting(job, paper)
     return Reasons(
         summary=summary,
-        queue_position=queue_position(state, job.job_id, paper.now_s),
+        queue_position=queue_position(state, job.job_id, paper.now_s, paper.policy),
         details=(*notes, *_node_lines(state, job.shape, paper)),
         beneficiary=None,
     )
@@ -140,6 +143,9 @@ def _why_waiting(job: Job, paper: Round) -> tuple[str, tuple[str, ...]]:
     if promise is not None:
         return _why_promised(job, promise, paper.state), ()
     needs = f"needs {describe_shape(job.shape)}"
+    quota = paper.over_quota.get(lane_of(job))
+    if quota is not None and quota.covers(job.project, job.priority_class):
+        return f"{job.job_id} {needs}; {explain_quota(quota, paper.in_use, job)}", ()
     for block in paper.blocked:
         if block.job_id == job.job_id:
             return f"{job.job_id} {needs}; {_why_blocked(block, paper)}", ()
@@ -174,7 +180,11 @@ def _why_blocked(block: Blocked, paper: Round) -> str:
     if block.behind is not None:
         head = paper.state.jobs[block.behind]
         return f"there is room, but a start could delay {head.job_id} ({head.priority_class}), which comes first"
-    return "too few devices are free or held by lower, preemptible jobs"
+    why = "too few devices are free or held by lower, preemptible jobs"
+    for reservation in (head.reservation for head in paper.heads if head.job.job_id == block.job_id):
+        if reservation is not None:
+            return f"{why}; it is expected to start in about {reservation.at_s - paper.now_s:.0f} s"
+    return why
 
 
 def _node_lines(state: State, shape: Shape, paper: Round) -> Iterator[str]:

@@ -11,9 +11,11 @@ from runtime.model.state import State
 
 from .decision import Preempt, Start
 from .explain import explain_in, feasible
+from .paper import Round
 from .policy import Policy
 from .preempt import Candidate, candidates
-from .round import Round, play
+from .reserve import overlap
+from .round import play
 
 
 class Prospect(StrEnum):
@@ -122,8 +124,7 @@ def _cost(candidate: Candidate) -> Cost:
 def _behind(paper: Round, job: Job) -> tuple[str, ...]:
     """Jobs that come first, wait too, and want devices that this one could use."""
     wanted = paper.usable(job.shape)
+    others = (block for block in paper.blocked if block.job_id != job.job_id and block.priority >= job.priority)
     return tuple(
-        block.job_id
-        for block in paper.blocked
-        if block.job_id != job.job_id and block.priority >= job.priority and not wanted.keys().isdisjoint(block.wanted)
+        block.job_id for block in others if overlap(block.lane.shape, paper.usable(block.lane.shape), job.shape, wanted)
     )

@@ -1,7 +1,11 @@
-"""Who comes first: higher class, then earlier submission. Pure.
+"""Who comes first: higher class, then earlier submission plus what the job lets by. Pure.
 
-A preempted job keeps its place. Jobs of one lane (same shape, same preemptibility) are interchangeable, so only the
-first of each lane is looked at; that is why a round costs as much as there are lanes, not jobs.
+A job lets later ones by for a time that follows its expected work, up to a bound: so short work goes first, and
+nobody waits for ever. Since this time does not change while the job waits, neither does the order. A preempted job
+keeps its submission, and what it has saved is no longer expected of it.
+
+Jobs of one lane are interchangeable, so only the first of each lane is looked at; that is why a round costs as much
+as there are lanes, not jobs.
 """
 
 from __future__ import annotations
@@ -11,10 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from heapq import heapify, heappop, heappush, merge
 from typing import NamedTuple
 
+from runtime.model.estimates import remaining_s
 from runtime.model.indexes import Deadline, Delayed, Lane, Queued, lane_of
 from runtime.model.state import State
 
 from .fit import impossible
+from .policy import Policy
 
 AFTER_ALL = 1 << 62
 Lanes = Mapping[Lane, Sequence[Queued]]
@@ -28,46 +34,61 @@ class Front(NamedTuple):
 
 
 class ClassQueue:
-    """The jobs of one class in order of submission, lane by lane.
+    """The jobs of one class in order, lane by lane.
 
     A lane whose job was taken by `pop` shows no further job until `advance` is called for it: a lane that is blocked
     is simply not advanced.
     """
 
-    __slots__ = ("_fronts", "_number", "_rest", "_skip")
+    __slots__ = ("_fronts", "_lets_by_s", "_number", "_rest", "_skip", "_state")
 
-    def __init__(self, lanes: Lanes, due: Lanes, skip: Set[str]) -> None:
+    def __init__(self, lanes: Lanes, due: Lanes, skip: Set[str], state: State, policy: Policy) -> None:
         self._skip = skip
-        self._fronts: list[tuple[Queued, int, Lane]] = []
+        self._state = state
+        self._lets_by_s: dict[Lane, float] = {}
+        self._fronts: list[tuple[float, Queued, int, Lane]] = []
         self._rest: dict[Lane, Iterator[Queued]] = {}
         self._number: dict[Lane, int] = {}
         for lane in (*lanes, *(lane for lane in due if lane not in lanes)):
             ready, late = lanes.get(lane, ()), due.get(lane)
             self._rest[lane] = merge(ready, late) if late else iter(ready)
             self._number[lane] = len(self._number)
+            self._lets_by_s[lane] = lets_by_s(state, lane, policy)
             entry = self._next(lane)
             if entry is not None:
-                self._fronts.append((entry, self._number[lane], lane))
+                self._fronts.append((self._rank_s(entry, lane), entry, self._number[lane], lane))
         heapify(self._fronts)
 
     def pop(self) -> Front | None:
         """The next job of the class; None: no lane shows one."""
         if not self._fronts:
             return None
-        queued, _, lane = heappop(self._fronts)
+        _, queued, _, lane = heappop(self._fronts)
         return Front(queued, lane)
 
     def advance(self, lane: Lane) -> None:
         """Show the lane's next job."""
         entry = self._next(lane)
         if entry is not None:
-            heappush(self._fronts, (entry, self._number[lane], lane))
+            heappush(self._fronts, (self._rank_s(entry, lane), entry, self._number[lane], lane))
+
+    def _rank_s(self, entry: Queued, lane: Lane) -> float:
+        return self._state.jobs[entry.job_id].submitted_at_s + self._lets_by_s[lane]
 
     def _next(self, lane: Lane) -> Queued | None:
         for entry in self._rest[lane]:
             if entry.job_id not in self._skip:
                 return entry
         return None
+
+
+def lets_by_s(state: State, lane: Lane, policy: Policy) -> float:
+    """For how long jobs of this lane let later ones by."""
+    expected_s = state.estimates.expected_s(lane.project, lane.experiment, lane.shape)
+    if expected_s is None or not policy.overtaking:
+        return 0.0
+    work_s = remaining_s(expected_s, lane.done_s) * lane.shape.n_devices
+    return min(policy.overtaking * work_s, policy.overtaking_max_s)
 
 
 def due_delayed(state: State, now_s: float) -> dict[int, dict[Lane, list[Queued]]]:
@@ -96,14 +117,20 @@ def expired(state: State, now_s: float) -> Sequence[Deadline]:
     return due(state.index.deadlines, now_s)
 
 
-def queue_position(state: State, job_id: str, now_s: float) -> int:
+def queue_position(state: State, job_id: str, now_s: float, policy: Policy) -> int:
     """1 is next. Counts the jobs that come first, may start now, and can run on the nodes there are."""
     job = state.jobs[job_id]
-    place = Queued(job.order, job_id)
+    place = (job.submitted_at_s + lets_by_s(state, lane_of(job), policy), job.order)
     ahead = 0
     for queue in (state.index.queue, due_delayed(state, now_s)):
         for priority, lanes in queue.items():
             for lane, entries in lanes.items():
-                if priority >= job.priority and impossible(lane.shape, state.index.offered) is None:
-                    ahead += len(entries) if priority > job.priority else bisect_left(entries, place)
+                if priority < job.priority or impossible(lane.shape, state.index.offered) is not None:
+                    continue
+                later_s = lets_by_s(state, lane, policy)
+                ahead += len(entries) if priority > job.priority else _n_before(state, entries, later_s, place)
     return ahead + 1
+
+
+def _n_before(state: State, entries: Sequence[Queued], later_s: float, place: tuple[float, int]) -> int:
+    return bisect_left(entries, place, key=lambda e: (state.jobs[e.job_id].submitted_at_s + later_s, e.order))

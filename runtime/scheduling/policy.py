@@ -26,8 +26,24 @@ DEFAULT_CLASSES: Mapping[str, PriorityClass] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """The most devices that some jobs may hold together."""
+
+    max_devices: int
+    project: str | None = None
+    """None: all projects together."""
+    priority_class: str | None = None
+    """None: all classes together."""
+
+    def covers(self, project: str, priority_class: str) -> bool:
+        return self.project in (None, project) and self.priority_class in (None, priority_class)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     classes: Mapping[str, PriorityClass] = field(default_factory=lambda: DEFAULT_CLASSES)
+    quotas: tuple[Quota, ...] = ()
+    """Each holds: a job starts only if all that cover it have room for it."""
     min_run_s: float = 0.0
     """An attempt younger than this is no victim."""
     max_stalled: int = 3
@@ -35,3 +51,9 @@ class Policy:
     retry_backoff_s: float = 5.0
     """Doubles with each retry, up to `retry_backoff_max_s`."""
     retry_backoff_max_s: float = 300.0
+    overtaking: float = 1.0
+    """Inside a class a job lets later ones by for this times its expected work (device-seconds); 0: none."""
+    overtaking_max_s: float = 86400.0
+    """But for no longer than this; a job whose run time is unknown lets nobody by."""
+    backfill_patience_s: float = 604800.0
+    """Once the head of a queue has waited so long, nothing more starts on devices that it could use."""

@@ -120,15 +120,19 @@ def with_devices_of(victims: Iterable[Candidate], available: Mapping[str, int], 
     return room
 
 
+def began_s(attempt: Attempt) -> float:
+    """When it started, or was told to."""
+    return attempt.ordered_at_s if attempt.started_at_s is None else attempt.started_at_s
+
+
 def _candidate(job: Job, attempt: Attempt, now_s: float, min_run_s: float) -> Candidate:
-    began_s = attempt.ordered_at_s if attempt.started_at_s is None else attempt.started_at_s
-    saved_s = began_s if attempt.checkpoint_at_s is None else attempt.checkpoint_at_s
+    saved_s = began_s(attempt) if attempt.checkpoint_at_s is None else attempt.checkpoint_at_s
     lost_s = 0.0 if attempt.started_at_s is None else max(0.0, now_s - saved_s) * job.shape.n_devices
     return Candidate(
         job=job,
         attempt=attempt,
         lost_s=lost_s,
-        mature_at_s=began_s + min_run_s,
+        mature_at_s=began_s(attempt) + min_run_s,
     )
 
 

@@ -1,107 +1,31 @@
 """One round of scheduling on paper: every waiting job in order gets devices, a promise of devices, or a reason. Pure.
 
 Least disruption first: start on free devices; wait for devices that are being vacated anyway; ask lower ones to leave;
-wait. A job that waits without a promise is a *blocked head*: what comes after it may start only where it can not
-delay it, that is on devices it can not use, or as a strictly lower job that can itself be preempted.
+wait. The first job of a class that waits without a promise is a *blocked head*: devices are reserved for it from the
+time at which they are expected to be free. What comes after it may use them only if it is expected to end before, or
+as a strictly lower job that can itself be preempted. Where no time can be told, or the head has waited too long
+already, that holds for all devices that the head could use.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from math import inf
 
-from runtime.model.devices import KindMasks, Masks, placement_masks
+from runtime.model.devices import Masks, placement_masks
 from runtime.model.indexes import Lane
-from runtime.model.nouns import Job, Placement, Shape
+from runtime.model.nouns import Job, Placement
 from runtime.model.state import State
 
-from .decision import Action, Expire, Preempt, Start, TimeOut
-from .fit import describe_placements, describe_shape, fits, includes, is_gang, place, usable
+from .decision import Expire, Preempt, Start, TimeOut
+from .heads import allowed, block
 from .order import ClassQueue, Front, due, due_delayed, expired, n_due
+from .paper import Promise, Round, joined, within
 from .policy import Policy
-from .preempt import Candidate, Search, candidates, choose_victims, may_gain, with_devices_of
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Promise:
-    """A job that will fit once others are gone; its devices are kept for it."""
-
-    placements: tuple[Placement, ...]
-    victims: tuple[str, ...]
-    """Asked to leave for it in this round; empty: what it waits for was leaving already."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blocked:
-    """The first job of a lane that can neither start nor be promised anything."""
-
-    job_id: str
-    priority: int
-    lane: Lane
-    wanted: Masks
-    """All devices it could ever use."""
-    behind: str | None
-    """The blocked head that it would delay, where there would be room but for that; None: there is no room."""
-    is_waiting_for_victims: bool
-    """Attempts are leaving for it already, so nobody else is asked."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Round:
-    """The paper: what is left of the devices, and what has been decided so far."""
-
-    state: State
-    now_s: float
-    policy: Policy
-    free: Masks
-    """Devices that nobody holds and nobody is promised."""
-    vacating: Masks
-    """Devices that are being left, and that nobody is promised."""
-    leaving: frozenset[str]
-    """Jobs that reached their time limit in this round."""
-    served: frozenset[str]
-    """Jobs for whom attempts are leaving already."""
-    actions: list[Action] = field(default_factory=list)
-    promises: dict[str, Promise] = field(default_factory=dict)
-    blocked: list[Blocked] = field(default_factory=list)
-    barred_same: Masks = field(default_factory=dict)
-    """Devices that blocked heads of the present class could use."""
-    barred_for: list[Shape] = field(default_factory=list)
-    """Their shapes; those whose devices another one bars already are left out."""
-    barred_above: Masks = field(default_factory=dict)
-    """Devices that blocked heads of higher classes could use."""
-    wake_s: float | None = None
-    _pool: list[Candidate] | None = None
-
-    def pool(self) -> list[Candidate]:
-        """Who may still be asked to leave, in order of harm."""
-        if self._pool is None:
-            self._pool = candidates(self.state, now_s=self.now_s, min_run_s=self.policy.min_run_s, leaving=self.leaving)
-        return self._pool
-
-    def leave(self, victims: frozenset[str]) -> None:
-        """Take those out of the pool who were asked."""
-        self._pool = [candidate for candidate in self.pool() if candidate.job.job_id not in victims]
-
-    def usable(self, shape: Shape) -> Masks:
-        """The devices it may use at all; none when the gang could not even run if all that take work were empty."""
-        memo = self.state.index.usable_by_shape
-        found = memo.get(shape)
-        if found is None:
-            found = usable(shape, self._offered_to(shape))
-            memo[shape] = found = found if fits(shape, found) else {}
-        return found
-
-    def _offered_to(self, shape: Shape) -> Mapping[str, KindMasks]:
-        index = self.state.index
-        if not index.suspect or not is_gang(shape):
-            return index.offered
-        return {node: masks for node, masks in index.offered.items() if node not in index.suspect}
-
-    def wake_at(self, at_s: float | None) -> None:
-        """Ask for a round at that time, unless one is due earlier or the time is past."""
-        if at_s is not None and at_s > self.now_s and (self.wake_s is None or at_s < self.wake_s):
-            self.wake_s = at_s
+from .preempt import Search, choose_victims, may_gain, with_devices_of
+from .quotas import too_small, used_up
+from .reasons import preempt_reason, start_reason
+from .reserve import Release, run_s
 
 
 def play(state: State, *, now_s: float, policy: Policy) -> Round:
@@ -116,6 +40,7 @@ def play(state: State, *, now_s: float, policy: Policy) -> Round:
         vacating=_vacating(state, leaving),
         leaving=leaving,
         served=_served(state),
+        in_use=dict(state.index.in_use),
     )
     paper.actions.extend(over_time)
     gone = expired(state, now_s)
@@ -123,7 +48,8 @@ def play(state: State, *, now_s: float, policy: Policy) -> Round:
     skip = frozenset(deadline.job_id for deadline in gone)
     late = due_delayed(state, now_s)
     for priority in sorted({*state.index.queue, *late}, reverse=True):
-        _play_class(paper, ClassQueue(state.index.queue.get(priority, {}), late.get(priority, {}), skip))
+        lanes, back = state.index.queue.get(priority, {}), late.get(priority, {})
+        _play_class(paper, ClassQueue(lanes, back, skip, state, policy))
     _plan_wake(paper, n_expired=len(gone))
     return paper
 
@@ -136,6 +62,9 @@ def _play_class(paper: Round, queue: ClassQueue) -> None:
         paper.barred_above[node] = paper.barred_above.get(node, 0) | mask
     paper.barred_same = {}
     paper.barred_for = []
+    paper.reserved_above += paper.reserved_same
+    paper.reserved_same = []
+    paper.failed = {}
 
 
 def _serve(paper: Round, front: Front) -> bool:
@@ -145,60 +74,72 @@ def _serve(paper: Round, front: Front) -> bool:
     if not wanted:
         return False
     job = paper.state.jobs[front.queued.job_id]
-    if any(_covers(paper, barred, shape) for barred in paper.barred_for):
-        _block(paper, job, front.lane, wanted)
+    if _is_over_quota(paper, job, front.lane):
         return False
-    free = _allowed(paper, front.lane, _within(paper.free, wanted))
-    placements = _place(paper, shape, free)
+    if any(paper.covers(barred, shape) for barred in paper.barred_for):
+        block(paper, job, front.lane, wanted)
+        return False
+    takes_s = run_s(paper.state, job)
+    lasts_s = inf if takes_s is None else takes_s
+    if (shape, job.is_preemptible) in paper.failed and lasts_s >= paper.failed[shape, job.is_preemptible]:
+        return False
+    free = allowed(paper, front.lane, within(paper.free, wanted), paper.now_s + lasts_s)
+    placements = paper.place(shape, free)
     if placements is not None:
         _start(paper, job, placements)
         return True
-    at_hand = _joined(free, _allowed(paper, front.lane, _within(paper.vacating, wanted)))
-    placements = _place(paper, shape, at_hand)
+    at_hand = allowed(paper, front.lane, joined(within(paper.free, wanted), within(paper.vacating, wanted)))
+    placements = paper.place(shape, at_hand)
     if placements is not None:
         _promise(paper, job, placements, ())
         return True
     if job.job_id not in paper.served and may_gain(paper.state, job.priority):
-        allowed = _allowed(paper, front.lane, wanted)
-        search = choose_victims(shape, job.priority, at_hand, allowed, paper.pool(), paper.now_s)
+        reach = allowed(paper, front.lane, wanted)
+        search = choose_victims(shape, job.priority, at_hand, reach, paper.pool(), paper.now_s)
         if search.victims:
-            _preempt(paper, job, search, at_hand, allowed)
+            _preempt(paper, job, search, at_hand, reach)
             return True
         paper.wake_at(search.mature_at_s)
-    _block(paper, job, front.lane, wanted)
+    block(paper, job, front.lane, wanted)
+    if job.job_id not in paper.served:
+        paper.failed[shape, job.is_preemptible] = lasts_s
     return False
 
 
-def _place(paper: Round, shape: Shape, available: Masks) -> tuple[Placement, ...] | None:
-    """Suspect nodes are used only where it does not fit without them."""
-    suspect = paper.state.index.suspect
-    if suspect:
-        trusted = place(shape, {node: mask for node, mask in available.items() if node not in suspect})
-        if trusted is not None:
-            return trusted
-    return place(shape, available)
-
-
-def _covers(paper: Round, shape: Shape, other: Shape) -> bool:
-    """Whether every device that `other` could use is one that `shape` could use."""
-    is_for_other_alone = bool(paper.state.index.suspect) and is_gang(shape) and not is_gang(other)
-    return includes(shape, other) and not is_for_other_alone
+def _is_over_quota(paper: Round, job: Job, lane: Lane) -> bool:
+    """Whether a quota holds it back. Then what comes after it under this quota waits too, or it would starve."""
+    quota = used_up(paper.policy.quotas, paper.in_use, paper.closed, job)
+    if quota is None:
+        return False
+    paper.over_quota[lane] = quota
+    if too_small(paper.policy.quotas, job.project, job.priority_class, job.shape.n_devices) is None:
+        paper.closed.add(quota)
+    return True
 
 
 def _start(paper: Round, job: Job, placements: tuple[Placement, ...]) -> None:
     _take(paper, placements)
-    paper.actions.append(
-        Start(job_id=job.job_id, attempt=job.n_attempts + 1, placements=placements, reason=_start_reason(paper, job))
-    )
+    _note_given(paper, job, placements)
+    reason = start_reason(paper, job, placements)
+    paper.actions.append(Start(job_id=job.job_id, attempt=job.n_attempts + 1, placements=placements, reason=reason))
+
+
+def _note_given(paper: Round, job: Job, placements: tuple[Placement, ...]) -> None:
+    key = (job.project, job.priority_class)
+    paper.in_use[key] = paper.in_use.get(key, 0) + job.shape.n_devices
+    takes_s = run_s(paper.state, job)
+    if takes_s is not None:
+        paper.given.append(Release(paper.now_s + takes_s, placements))
 
 
 def _promise(paper: Round, job: Job, placements: tuple[Placement, ...], victims: tuple[str, ...]) -> None:
     _take(paper, placements)
+    _note_given(paper, job, placements)
     paper.promises[job.job_id] = Promise(placements=placements, victims=victims)
 
 
-def _preempt(paper: Round, job: Job, search: Search, at_hand: Masks, allowed: Masks) -> None:
-    placements = _place(paper, job.shape, with_devices_of(search.victims, at_hand, allowed))
+def _preempt(paper: Round, job: Job, search: Search, at_hand: Masks, reach: Masks) -> None:
+    placements = paper.place(job.shape, with_devices_of(search.victims, at_hand, reach))
     assert placements is not None, "the search proved that it fits"
     for victim in search.victims:
         for node, mask in victim.devices.items():
@@ -208,64 +149,13 @@ def _preempt(paper: Round, job: Job, search: Search, at_hand: Masks, allowed: Ma
                 job_id=victim.job.job_id,
                 attempt=victim.attempt.number,
                 beneficiary=job.job_id,
-                reason=_preempt_reason(job, victim, placements),
+                reason=preempt_reason(job, victim, placements),
                 grace_s=victim.job.grace_s,
             )
         )
     paper.leave(frozenset(victim.job.job_id for victim in search.victims))
+    paper.failed = {}
     _promise(paper, job, placements, tuple(victim.job.job_id for victim in search.victims))
-
-
-def _block(paper: Round, job: Job, lane: Lane, wanted: Masks) -> None:
-    has_room = _is_barred(paper, lane) and fits(lane.shape, _within(paper.free, wanted))
-    behind = next((head.job_id for head in _heads_of(paper, job)), None) if has_room else None
-    paper.blocked.append(
-        Blocked(
-            job_id=job.job_id,
-            priority=job.priority,
-            lane=lane,
-            wanted=wanted,
-            behind=behind,
-            is_waiting_for_victims=job.job_id in paper.served,
-        )
-    )
-    if not any(_covers(paper, shape, lane.shape) for shape in paper.barred_for):
-        paper.barred_for.append(lane.shape)
-        for node, mask in wanted.items():
-            paper.barred_same[node] = paper.barred_same.get(node, 0) | mask
-
-
-def _heads_of(paper: Round, job: Job) -> Iterator[Blocked]:
-    """The blocked heads that a start of this job could delay."""
-    for head in paper.blocked:
-        is_filler = job.is_preemptible and job.priority < head.priority
-        if not is_filler and not head.wanted.keys().isdisjoint(paper.usable(job.shape)):
-            yield head
-
-
-def _is_barred(paper: Round, lane: Lane) -> bool:
-    """Whether any devices are kept from this lane for the sake of a blocked head."""
-    return bool(paper.barred_same) or (bool(paper.barred_above) and not lane.is_preemptible)
-
-
-def _allowed(paper: Round, lane: Lane, devices: Masks) -> Masks:
-    """Those of these devices that the lane may use without delaying a blocked head."""
-    if not _is_barred(paper, lane):
-        return devices
-    same, above = paper.barred_same, {} if lane.is_preemptible else paper.barred_above
-    return {n: left for n, mask in devices.items() if (left := mask & ~(same.get(n, 0) | above.get(n, 0)))}
-
-
-def _within(masks: Masks, wanted: Masks) -> Masks:
-    """What both have. Walks the first, which is the short one in a cluster where little is free."""
-    return {node: left for node, mask in masks.items() if (left := mask & wanted.get(node, 0))}
-
-
-def _joined(some: Masks, others: Masks) -> Masks:
-    joined = dict(some)
-    for node, mask in others.items():
-        joined[node] = joined.get(node, 0) | mask
-    return joined
 
 
 def _take(paper: Round, placements: tuple[Placement, ...]) -> None:
@@ -319,21 +209,3 @@ def _plan_wake(paper: Round, n_expired: int) -> None:
     first_delayed = n_due(state, paper.now_s)
     if first_delayed < len(state.index.delayed):
         paper.wake_at(state.index.delayed[first_delayed].not_before_s)
-
-
-def _start_reason(paper: Round, job: Job) -> str:
-    if not paper.blocked:
-        return "first in the queue, and its devices are free"
-    head = paper.blocked[0]
-    what = f"{head.job_id} waits for {describe_shape(head.lane.shape)}"
-    if job.is_preemptible and job.priority < head.priority:
-        return f"fills devices that would idle while {what}; it will be preempted when they can be used"
-    return f"its devices are of no use to {head.job_id}, which comes first"
-
-
-def _preempt_reason(job: Job, victim: Candidate, placements: tuple[Placement, ...]) -> str:
-    return (
-        f"{job.job_id} ({job.priority_class}) needs {describe_shape(job.shape)} and gets "
-        f"{describe_placements(placements)}; {victim.job.job_id} ({victim.job.priority_class}) loses "
-        f"{victim.lost_s:.0f} device-seconds since its last checkpoint"
-    )

@@ -39,7 +39,7 @@ from runtime.model.state import State, holders
 from runtime.model.states import AttemptOutcome, ExitReason, JobState, StopCause
 from runtime.scheduling.explain import explain, feasible
 from runtime.scheduling.intent import event_of
-from runtime.scheduling.policy import Policy
+from runtime.scheduling.policy import Policy, Quota
 
 Pick = Callable[[int], int]
 """A number from 0 to n - 1."""
@@ -57,6 +57,7 @@ SHAPES: tuple[dict[str, object], ...] = (
     {"n_devices": 99},
 )
 NODES = {"a": "4xH100", "b": "3xH100", "c": "2"}
+QUOTAS = (Quota(max_devices=3, project="vision"), Quota(max_devices=4, priority_class="exploratory"))
 CLASSES = ("exploratory", "exploratory", "exploratory", "normal", "critical")
 
 
@@ -106,6 +107,7 @@ def submit(world: World) -> None:
         max_retries=world.pick(3),
         timeout_s=(None, None, 50.0)[world.pick(3)],
         queue_timeout_s=(None, None, None, 200.0)[world.pick(4)],
+        project=("default", "default", "vision")[world.pick(3)],
         **SHAPES[world.pick(len(SHAPES))],  # type: ignore[arg-type]
     )
     world.record(JobSubmitted(job=new))
@@ -337,7 +339,8 @@ OPERATOR_COMMANDS = (pause, unpause, unpause, mark_node, mark_node, reserve, see
 
 
 def begin(pick: Pick, policy: Policy | None) -> World:
-    world = World(pick=pick, policy=policy or Policy(min_run_s=(0.0, 0.0, 20.0)[pick(3)]))
+    chosen = Policy(min_run_s=(0.0, 0.0, 20.0)[pick(3)], quotas=((), QUOTAS)[pick(2)])
+    world = World(pick=pick, policy=policy or chosen)
     for node_id in NODES:
         world.n_generations += 1
         world.record(NodeJoined(node=node(node_id, NODES[node_id], generation=world.n_generations)))
@@ -378,8 +381,17 @@ def drain(world: World) -> None:
         if world.wake_s is None:
             break
         world.now_s = world.wake_s
-    left = [found for found in world.state.jobs.values() if feasible(world.state, found.shape) is None]
+    left = [
+        found
+        for found in world.state.jobs.values()
+        if feasible(world.state, found.shape) is None and _has_quota(world, found)
+    ]
     require(not left, "every feasible job ends", [found.job_id for found in left])
+
+
+def _has_quota(world: World, found: Job) -> bool:
+    covering = [q for q in world.policy.quotas if q.covers(found.project, found.priority_class)]
+    return all(found.shape.n_devices <= quota.max_devices for quota in covering)
 
 
 def settle(world: World) -> int:

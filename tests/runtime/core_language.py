@@ -80,14 +80,16 @@ def job(
     timeout_s: float | None = None,
     queue_timeout_s: float | None = None,
     not_before_s: float = 0.0,
+    experiment: str = "test",
+    project: str = "default",
 ) -> Job:
     """A new job; its place in the order is the number in its id."""
     level = DEFAULT_CLASSES[priority]
     return Job(
         job_id=job_id,
         order=int(job_id.lstrip("j")),
-        project="default",
-        experiment="test",
+        project=project,
+        experiment=experiment,
         session_id=None,
         priority_class=priority,
         priority=level.priority,

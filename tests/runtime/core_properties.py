@@ -6,11 +6,13 @@ Devices are plain sets of (node, index) here, and everything is computed the slo
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 
 from runtime.model import apply as apply_module
 from runtime.model import codec
 from runtime.model.check import check
+from runtime.model.estimates import Kind
 from runtime.model.events import Recorded
 from runtime.model.holds import NodeState
 from runtime.model.nouns import Job, Placement, Shape
@@ -19,7 +21,8 @@ from runtime.model.states import JobState
 from runtime.scheduling import round as round_module
 from runtime.scheduling import schedule as schedule_module
 from runtime.scheduling.decision import Decision, Expire, Preempt, Start, TimeOut
-from runtime.scheduling.policy import Policy
+from runtime.scheduling.paper import Head
+from runtime.scheduling.policy import Policy, Quota
 
 DeviceSet = frozenset[tuple[str, int]]
 
@@ -50,7 +53,8 @@ def checked_round(state: State, *, now_s: float, policy: Policy) -> Decision:
 
 def check_decision(state: State, decision: Decision, *, now_s: float, policy: Policy) -> None:
     paper = round_module.play(state, now_s=now_s, policy=policy)
-    view = _View(state, decision, {job_id: p.placements for job_id, p in paper.promises.items()}, now_s, policy)
+    promises = {job_id: p.placements for job_id, p in paper.promises.items()}
+    view = _View(state, decision, promises, now_s, policy, paper.heads)
     for start in view.starts:
         _check_start(view, start)
     for preempt in view.preempts:
@@ -95,7 +99,9 @@ class _View:
         promises: Mapping[str, tuple[Placement, ...]],
         now_s: float,
         policy: Policy,
+        heads_on_paper: Iterable[Head],
     ) -> None:
+        self.heads_on_paper = tuple(heads_on_paper)
         self.state, self.decision, self.now_s, self.policy = state, decision, now_s, policy
         self.starts = [a for a in decision.actions if isinstance(a, Start)]
         self.preempts = [a for a in decision.actions if isinstance(a, Preempt)]
@@ -112,8 +118,98 @@ class _View:
         self.given = {start.job_id: devices_of(start.placements) for start in self.starts}
         self.promised = {job_id: devices_of(placed) for job_id, placed in promises.items()}
         self.queue = sorted(
-            (job for job in state.jobs.values() if self._may_start(job)), key=lambda job: (-job.priority, job.order)
+            (job for job in state.jobs.values() if self._may_start(job)),
+            key=lambda job: (-job.priority, job.submitted_at_s + self._lets_by_s(job), job.order),
         )
+        self.held_back = set(self._held_back())
+        self.queue = [job for job in self.queue if job.job_id not in self.held_back]
+
+    def _held_back(self) -> Iterator[str]:
+        """Jobs for which some quota has no room, or which come after one that waits for that room."""
+        jobs = self.state.jobs
+        counted = [job for job in jobs.values() if job.attempt]
+        waits_for: set[Quota] = set()
+        for job in self.queue:
+            over = []
+            for quota in self.policy.quotas:
+                if quota.covers(job.project, job.priority_class):
+                    n = sum(o.shape.n_devices for o in counted if quota.covers(o.project, o.priority_class))
+                    if n + job.shape.n_devices > quota.max_devices or quota in waits_for:
+                        over.append(quota)
+            if over:
+                if all(
+                    job.shape.n_devices <= q.max_devices or not q.covers(job.project, job.priority_class)
+                    for q in self.policy.quotas
+                ):
+                    waits_for.add(over[0])
+                yield job.job_id
+            elif job.job_id in self.given or job.job_id in self.promised:
+                counted.append(job)
+
+    def expected_s(self, job: Job) -> float | None:
+        """The median of what the last jobs like it needed, or of its experiment."""
+        for shape in (job.shape, None):
+            seen = sorted(self.state.estimates.run_times.get(Kind(job.project, job.experiment, shape), ()))
+            if len(seen) >= 3:
+                return seen[(len(seen) - 1) // 2]
+        return None
+
+    def _lets_by_s(self, job: Job) -> float:
+        expected_s = self.expected_s(job)
+        if expected_s is None:
+            return 0.0
+        done_s = 2.0 ** int(math.log2(int(job.done_s))) if job.done_s >= 1 else 0.0
+        work_s = _left(expected_s, done_s) * job.shape.n_devices
+        return min(self.policy.overtaking * work_s, self.policy.overtaking_max_s)
+
+    def takes_s(self, job: Job) -> float:
+        """How long a queued job would hold devices; infinite: nothing is known."""
+        expected_s = self.expected_s(job)
+        left_s = math.inf if expected_s is None else _left(expected_s, job.done_s)
+        return min(left_s, math.inf if job.timeout_s is None else job.timeout_s + job.grace_s)
+
+    def back_at_s(self, job: Job, priority: int) -> float:
+        """When a job that holds devices gives them to a blocked head of this priority; infinite: nobody knows."""
+        attempt = job.attempt
+        assert attempt is not None
+        began_s = attempt.ordered_at_s if attempt.started_at_s is None else attempt.started_at_s
+        if attempt.stop is not None:
+            return max(self.now_s, attempt.stop.ordered_at_s + attempt.stop.grace_s)
+        if self._is_leaving(job) or any(preempt.job_id == job.job_id for preempt in self.preempts):
+            return self.now_s + job.grace_s
+        if job.is_preemptible and job.priority < priority:
+            return max(self.now_s, began_s + self.policy.min_run_s)
+        expected_s = self.expected_s(job) if attempt.expected_s is None else attempt.expected_s
+        worked_s = self.now_s - began_s
+        ends_s = math.inf if expected_s is None else self.now_s + _left(expected_s, job.done_s + worked_s)
+        limit_s = math.inf if job.timeout_s is None else began_s + job.timeout_s + job.grace_s
+        return max(self.now_s, min(ends_s, limit_s))
+
+    def start_s(self, head: Job, given: Mapping[str, DeviceSet]) -> float:
+        """When a blocked head is expected to fit, if these jobs get these devices; infinite: nobody knows."""
+        taken = frozenset().union(*given.values())
+        back = dict.fromkeys(self.free - taken, self.now_s)
+        for job_id, held in self.held.items():
+            at_s = self.back_at_s(self.state.jobs[job_id], head.priority)
+            back.update(dict.fromkeys(held - taken, at_s))
+        for job_id, devices in given.items():
+            job = self.state.jobs[job_id]
+            at_s = self.now_s if _is_filler(job, head) else self.now_s + self.takes_s(job)
+            back.update(dict.fromkeys(devices, at_s))
+        usable = self.usable(head.shape)
+        for at_s in sorted(set(back.values())):
+            if at_s < math.inf and fits(head.shape, frozenset(d for d in usable if back[d] <= at_s)):
+                return at_s
+        return math.inf
+
+    def heads(self) -> Iterator[Job]:
+        """Of each class, the waiting jobs that no earlier one of the class competes with."""
+        found: list[Job] = []
+        for job in self.waiting():
+            rivals = (head for head in found if head.priority == job.priority)
+            if not any(self.usable(head.shape) & self.usable(job.shape) for head in rivals):
+                found.append(job)
+                yield job
 
     def _is_leaving(self, job: Job) -> bool:
         return job.state is JobState.STOPPING or job.job_id in self.timed_out
@@ -164,6 +260,7 @@ def fits(shape: Shape, devices: DeviceSet) -> bool:
 def _check_start(view: _View, start: Start) -> None:
     job = view.state.jobs[start.job_id]
     devices = devices_of(start.placements)
+    require(job.job_id not in view.held_back, "no quota is exceeded", start)
     n_listed = sum(len(p.devices) for p in start.placements)
     require(len(devices) == n_listed == job.shape.n_devices, "a gang is whole or absent", start)
     require(fits(job.shape, devices), "a gang is whole or absent", start)
@@ -196,11 +293,23 @@ def _check_victim(view: _View, preempt: Preempt) -> None:
     require(bool(preempt.reason), "an action has a reason", preempt)
 
 
+def _kept(view: _View, head: Job, heads: Mapping[str, Head]) -> DeviceSet:
+    """The devices that nobody else may be promised while this one waits."""
+    on_paper = heads.get(head.job_id)
+    if on_paper is None:
+        return frozenset()
+    if on_paper.reservation is None:
+        return view.usable(head.shape)
+    masks = on_paper.reservation.devices.items()
+    return frozenset((node, i) for node, mask in masks for i in range(mask.bit_length()) if mask >> i & 1)
+
+
 def _check_promises(view: _View) -> None:
     victims = frozenset().union(*(view.held[preempt.job_id] for preempt in view.preempts))
     at_hand = view.free | view.vacating | victims
     for job_id, devices in view.promised.items():
         job = view.state.jobs[job_id]
+        require(job_id not in view.held_back, "no quota is exceeded", job_id)
         require(fits(job.shape, devices) and devices <= at_hand, "nobody leaves before the whole gang fits", job_id)
         others = [d for other, d in (*view.promised.items(), *view.given.items()) if other != job_id]
         require(not any(devices & other for other in others), "promised devices are kept", job_id)
@@ -211,10 +320,11 @@ def _check_promises(view: _View) -> None:
 def _check_needed(view: _View) -> None:
     """Without any one of its victims, the beneficiary would not fit on what it may use."""
     at_hand = view.free | view.vacating
+    heads = {head.job.job_id: head for head in view.heads_on_paper}
     waiting: list[Job] = []
     for job in view.queue:
         victims = view.victims_of(job.job_id)
-        barred = [view.usable(head.shape) for head in waiting if not _is_filler(job, head)]
+        barred = [_kept(view, head, heads) for head in waiting if not _is_filler(job, head)]
         allowed = view.usable(job.shape) - frozenset().union(*barred)
         for victim in victims:
             others = frozenset().union(*(view.held[other] for other in victims if other != victim))
@@ -226,12 +336,28 @@ def _check_needed(view: _View) -> None:
             waiting.append(job)
 
 
+def _left(expected_s: float, done_s: float) -> float:
+    total_s = max(1.0, expected_s)
+    while total_s <= done_s:
+        total_s *= 2
+    return total_s - done_s
+
+
 def _check_heads(view: _View) -> None:
-    for head in view.waiting():
-        for job in view.queue[view.queue.index(head) + 1 :]:
-            taken = view.given.get(job.job_id, frozenset()) | view.promised.get(job.job_id, frozenset())
-            delays = taken & view.usable(head.shape) and not _is_filler(job, head)
-            require(not delays, "a blocked head is not delayed", f"{job.job_id} before {head.job_id}")
+    """Without what was given to later ones, no blocked head could be expected to start earlier."""
+    given = {**view.given, **view.promised}
+    for head in view.heads():
+        place = view.queue.index(head)
+        later = [job.job_id for job in view.queue[place + 1 :] if job.job_id in given]
+        earlier = {job.job_id: given[job.job_id] for job in view.queue[:place] if job.job_id in given}
+        undisturbed_s, disturbed_s = view.start_s(head, earlier), view.start_s(head, given)
+        require(disturbed_s <= undisturbed_s, "a blocked head is not delayed", f"{head.job_id} by some of {later}")
+        has_patience = view.now_s - head.queued_since_s < view.policy.backfill_patience_s
+        if has_patience and undisturbed_s < math.inf:
+            continue
+        for job_id in later:
+            delays = given[job_id] & view.usable(head.shape) and not _is_filler(view.state.jobs[job_id], head)
+            require(not delays, "a blocked head is not delayed", f"{job_id} before {head.job_id}")
     if not view.queue:
         return
     first = view.queue[0]

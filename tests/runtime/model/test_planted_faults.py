@@ -12,17 +12,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from core_driver import run
+from core_driver import QUOTAS, run
 from core_properties import PropertyBroken
 
 from runtime.model import apply as apply_module
 from runtime.model import codec, outcome
 from runtime.model.errors import IllegalTransition, InvariantViolation
+from runtime.model.estimates import Estimates
 from runtime.model.holds import Standing
 from runtime.model.indexes import Indexes
 from runtime.model.nouns import Job
 from runtime.model.state import State
 from runtime.model.states import HOLDING
+from runtime.scheduling import heads as heads_module
+from runtime.scheduling import order as order_module
+from runtime.scheduling import paper as paper_module
 from runtime.scheduling import preempt
 from runtime.scheduling import round as round_module
 from runtime.scheduling.policy import Policy
@@ -60,7 +64,7 @@ def ignores_preemptibility(patch: pytest.MonkeyPatch) -> None:
         found = [preempt._candidate(j, j.attempt, now_s, min_run_s) for j in jobs if j.attempt and not j.attempt.stop]
         return sorted(found, key=preempt._harm)
 
-    patch.setattr(round_module, "candidates", faulty)
+    patch.setattr(paper_module, "candidates", faulty)
 
 
 def ignores_minimum_run_time(patch: pytest.MonkeyPatch) -> None:
@@ -69,7 +73,7 @@ def ignores_minimum_run_time(patch: pytest.MonkeyPatch) -> None:
     def faulty(state: State, **facts: Any) -> list[preempt.Candidate]:
         return sound(state, **{**facts, "min_run_s": 0.0})
 
-    patch.setattr(round_module, "candidates", faulty)
+    patch.setattr(paper_module, "candidates", faulty)
 
 
 def asks_again_who_is_leaving(patch: pytest.MonkeyPatch) -> None:
@@ -78,7 +82,7 @@ def asks_again_who_is_leaving(patch: pytest.MonkeyPatch) -> None:
         found = [preempt._candidate(j, j.attempt, now_s, min_run_s) for j in jobs if j.attempt and j.is_preemptible]
         return sorted(found, key=preempt._harm)
 
-    patch.setattr(round_module, "candidates", faulty)
+    patch.setattr(paper_module, "candidates", faulty)
     patch.setattr(round_module, "_vacating", lambda state, leaving: {})
     patch.setattr(round_module, "_served", lambda state: frozenset())
 
@@ -104,10 +108,10 @@ def preempts_before_it_fits(patch: pytest.MonkeyPatch) -> None:
         return preempt.Search(victims=lower[:1])
 
     patch.setattr(round_module, "choose_victims", faulty)
-    patch.setattr(round_module, "place", lambda shape, room: SOUND_PLACE(shape, room) or _some_of(shape, room))
+    patch.setattr(paper_module, "place", lambda shape, room: SOUND_PLACE(shape, room) or _some_of(shape, room))
 
 
-SOUND_PLACE = round_module.place
+SOUND_PLACE = paper_module.place
 
 
 def _some_of(shape: Any, room: dict[str, int]) -> Any:
@@ -138,18 +142,18 @@ def splits_gangs(patch: pytest.MonkeyPatch) -> None:
             return placed
         return placed[:-1]
 
-    patch.setattr(round_module, "place", faulty)
+    patch.setattr(paper_module, "place", faulty)
 
 
 def ignores_the_kind_of_device(patch: pytest.MonkeyPatch) -> None:
     def faulty(shape: Any, kinds: Any) -> Any:
         return {node: masks[None] for node, masks in kinds.items() if masks[None]}
 
-    patch.setattr(round_module, "usable", faulty)
+    patch.setattr(paper_module, "usable", faulty)
 
 
 def lets_others_overtake(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(round_module, "_allowed", lambda paper, lane, wanted: wanted)
+    patch.setattr(round_module, "allowed", lambda paper, lane, wanted, until_s=0.0: wanted)
 
 
 def never_preempts(patch: pytest.MonkeyPatch) -> None:
@@ -175,7 +179,7 @@ def decides_by_chance(patch: pytest.MonkeyPatch) -> None:
         other = SOUND_PLACE(shape, highest) if next(calls) % 2 else None
         return other or SOUND_PLACE(shape, room)
 
-    patch.setattr(round_module, "place", faulty)
+    patch.setattr(paper_module, "place", faulty)
 
 
 def changes_the_state_while_deciding(patch: pytest.MonkeyPatch) -> None:
@@ -218,7 +222,7 @@ def leaks_devices(patch: pytest.MonkeyPatch) -> None:
 
 
 def takes_devices_that_are_held(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(round_module, "_within", lambda masks, allowed: allowed)
+    patch.setattr(round_module, "within", lambda masks, allowed: allowed)
     patch.setattr(apply_module, "_placement_fault", lambda state, job, placements: None)
 
 
@@ -261,7 +265,7 @@ def places_on_closed_devices(patch: pytest.MonkeyPatch) -> None:
 
 
 def trusts_suspect_nodes_with_gangs(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(round_module.Round, "_offered_to", lambda self, shape: self.state.index.offered)
+    patch.setattr(paper_module.Round, "_offered_to", lambda self, shape: self.state.index.offered)
 
 
 def forgets_standings_in_the_snapshot(patch: pytest.MonkeyPatch) -> None:
@@ -271,6 +275,57 @@ def forgets_standings_in_the_snapshot(patch: pytest.MonkeyPatch) -> None:
 
 def never_lifts(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(State, "drop_hold", lambda self, key: None)
+
+
+def believes_that_everything_is_short(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round_module, "run_s", lambda state, job: 0.0)
+
+
+def reserves_too_late(patch: pytest.MonkeyPatch) -> None:
+    sound = heads_module.reserve
+
+    def faulty(*facts: Any) -> Any:
+        found = sound(*facts)
+        return found and replace(found, at_s=found.at_s + 1000.0)
+
+    patch.setattr(heads_module, "reserve", faulty)
+
+
+def reserves_other_devices(patch: pytest.MonkeyPatch) -> None:
+    sound = heads_module.reserve
+
+    def faulty(*facts: Any) -> Any:
+        found = sound(*facts)
+        return found and replace(found, devices={})
+
+    patch.setattr(heads_module, "reserve", faulty)
+
+
+def has_endless_patience(patch: pytest.MonkeyPatch) -> None:
+    sound = heads_module.reserved_for
+
+    def faulty(paper: Any, job: Job, wanted: Any) -> Any:
+        return sound(paper, job.but(queued_since_s=paper.now_s + 1.0), wanted)
+
+    patch.setattr(heads_module, "reserved_for", faulty)
+
+
+def puts_long_work_first(patch: pytest.MonkeyPatch) -> None:
+    sound = order_module.lets_by_s
+    patch.setattr(order_module, "lets_by_s", lambda state, lane, policy: -sound(state, lane, policy))
+
+
+def loses_the_estimates(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Estimates, "remembered", lambda self: iter(()))
+
+
+def forgets_quotas(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round_module, "used_up", lambda *facts: None)
+
+
+def lets_others_take_the_room_in_a_quota(patch: pytest.MonkeyPatch) -> None:
+    sound = round_module.used_up
+    patch.setattr(round_module, "used_up", lambda quotas, held, closed, job: sound(quotas, held, set(), job))
 
 
 FAULTS = (
@@ -308,6 +363,24 @@ FAULTS = (
     Fault(name="split_gang", plant=splits_gangs, caught_by="a gang is whole or absent"),
     Fault(name="wrong_kind", plant=ignores_the_kind_of_device, caught_by="a gang gets what it asked for"),
     Fault(name="overtaking", plant=lets_others_overtake, caught_by="a blocked head is not delayed"),
+    Fault(name="blind_backfill", plant=believes_that_everything_is_short, caught_by="a blocked head is not delayed"),
+    Fault(name="late_reservation", plant=reserves_too_late, caught_by="a blocked head is not delayed"),
+    Fault(name="empty_reservation", plant=reserves_other_devices, caught_by="a blocked head is not delayed"),
+    Fault(
+        name="endless_patience",
+        plant=has_endless_patience,
+        caught_by="a blocked head is not delayed",
+        policy=Policy(backfill_patience_s=0.0),
+    ),
+    Fault(name="long_work_first", plant=puts_long_work_first, caught_by="the first in the queue|blocked head"),
+    Fault(name="no_quotas", plant=forgets_quotas, caught_by="no quota is exceeded", policy=Policy(quotas=QUOTAS)),
+    Fault(
+        name="quota_overtaken",
+        plant=lets_others_take_the_room_in_a_quota,
+        caught_by="no quota is exceeded",
+        policy=Policy(quotas=QUOTAS),
+    ),
+    Fault(name="lost_estimates", plant=loses_the_estimates, caught_by="a snapshot holds the whole state"),
     Fault(name="no_preemption", plant=never_preempts, caught_by="the first in the queue gets what lower ones hold"),
     Fault(name="lowest_class_first", plant=starts_in_reverse, caught_by="the first in the queue|blocked head"),
     Fault(name="no_wake", plant=forgets_to_wake, caught_by="a round is due when something is"),

@@ -10,7 +10,7 @@ from runtime.model.state import State
 from runtime.model.states import StopCause
 from runtime.scheduling.decision import Reasons
 from runtime.scheduling.explain import UnknownJob, explain, feasible
-from runtime.scheduling.policy import Policy
+from runtime.scheduling.policy import Policy, Quota
 
 
 def why(state: State, job_id: str) -> Reasons:
@@ -126,3 +126,25 @@ def test_feasibility_says_what_is_asked_and_what_exists(shape: Shape, sentence: 
 
 def test_nothing_is_feasible_without_nodes() -> None:
     assert feasible(cluster(""), Shape(n_devices=1)) == "asks for 1 device; the cluster has no devices"
+
+
+def test_a_blocked_head_says_when_it_is_expected_to_start() -> None:
+    state = cluster("a:2", running("j1", on="a:0", at_s=900.0, timeout_s=670.0), queued("j2", n_devices=2))
+    assert why(state, "j2").summary == (
+        "j2 needs 2 devices; too few devices are free or held by lower, preemptible jobs; "
+        "it is expected to start in about 600 s"
+    )
+
+
+def test_a_job_says_which_quota_holds_it_back() -> None:
+    policy = Policy(quotas=(Quota(max_devices=2, project="vision", priority_class="normal"),))
+    jobs = (queued("j2", n_devices=2, project="vision"), queued("j3", n_devices=3, project="vision"))
+    state = cluster("a:8", running("j1", on="a:0", project="vision"), *jobs)
+    assert explain(state, "j2", now_s=NOW, policy=policy).summary == (
+        "j2 needs 2 devices; a quota holds it back: project vision may hold 2 devices in class normal, "
+        "and 1 of them are in use"
+    )
+    assert explain(state, "j3", now_s=NOW, policy=policy).summary == (
+        "j3 needs 3 devices; it can not start under a quota: project vision may hold 2 devices in class normal, "
+        "and it asks for 3 devices"
+    )

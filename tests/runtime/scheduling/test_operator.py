@@ -91,7 +91,7 @@ def test_a_hold_on_a_head_lets_those_behind_it_through() -> None:
 def test_a_job_on_hold_keeps_its_place() -> None:
     state = cluster("a:1", queued("j1"), paused(HoldScope.ALL), queued("j2"), unpaused(HoldScope.ALL))
     assert decide(state) == ["start j1 on a:0"]
-    assert queue_position(state, "j2", NOW) == 2
+    assert queue_position(state, "j2", NOW, Policy()) == 2
 
 
 def test_the_queue_timeout_goes_on_while_a_job_is_on_hold() -> None:
@@ -126,7 +126,7 @@ def test_nobody_leaves_a_closed_node_for_another_job() -> None:
 def test_a_head_that_only_closed_nodes_could_carry_delays_nobody() -> None:
     state = cluster("a:4 b:1", marked("a", NodeState.CORDONED), queued("j1", n_devices=4), queued("j2"))
     assert decide(state) == ["start j2 on b:0"]
-    assert queue_position(state, "j2", NOW) == 1
+    assert queue_position(state, "j2", NOW, Policy()) == 1
 
 
 def test_devices_that_are_given_back_on_a_closed_node_stay_idle() -> None:

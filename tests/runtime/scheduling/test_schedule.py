@@ -11,6 +11,7 @@ from core_language import (
     decide,
     finished,
     gone,
+    job,
     queued,
     round_of,
     running,
@@ -24,10 +25,10 @@ from hypothesis import strategies as st
 from runtime.model.nouns import Shape
 from runtime.model.state import State
 from runtime.model.states import StopCause
-from runtime.scheduling import round as round_module
+from runtime.scheduling import paper as paper_module
 from runtime.scheduling.decision import Preempt, Start
 from runtime.scheduling.fit import fits, place
-from runtime.scheduling.policy import Policy
+from runtime.scheduling.policy import Policy, Quota
 
 
 def test_higher_class_goes_first() -> None:
@@ -355,7 +356,7 @@ def test_cost_follows_shapes_and_not_jobs(monkeypatch: pytest.MonkeyPatch) -> No
             calls += 1
             return place(*args)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(round_module, "place", counting)
+        monkeypatch.setattr(paper_module, "place", counting)
         assert decide(state) == []
         return calls
 
@@ -393,3 +394,165 @@ def test_placing_uses_the_fewest_nodes(counts: list[int], n_devices: int) -> Non
         largest = sorted(counts, reverse=True)
         fewest = next(n for n in range(1, len(counts) + 1) if sum(largest[:n]) >= n_devices)
         assert len(placed) == fewest
+
+
+def knowing(run_s: float, n_devices: int = 1) -> Step:
+    """Three jobs of this size have run so long."""
+
+    def step(journal: Journal) -> None:
+        for _ in range(3):
+            journal.state.estimates.learn(job("j99", n_devices=n_devices), run_s)
+
+    return step
+
+
+def head_and(*steps: Step) -> State:
+    """j1 holds one of two devices up to 1,600 s; j2, the head, needs both."""
+    return cluster("a:2", running("j1", on="a:0", at_s=900.0, timeout_s=670.0), queued("j2", n_devices=2), *steps)
+
+
+@pytest.mark.parametrize(("run_s", "is_started"), [(100.0, True), (600.0, True), (601.0, False)])
+def test_a_later_job_starts_only_if_it_is_expected_to_end_before_the_head_can_start(
+    run_s: float, is_started: bool
+) -> None:
+    state = cluster(
+        "a:2",
+        running("j1", on="a:0", at_s=900.0, timeout_s=670.0, experiment="long"),
+        queued("j2", n_devices=2, experiment="long"),
+        queued("j3"),
+        knowing(run_s),
+    )
+    assert decide(state) == (["start j3 on a:1"] if is_started else [])
+
+
+def test_a_job_whose_run_time_nobody_knows_is_no_backfill() -> None:
+    assert decide(head_and(queued("j3"))) == []
+
+
+def test_a_time_limit_bounds_the_run_time_of_a_backfill() -> None:
+    assert decide(head_and(queued("j3", timeout_s=570.0))) == ["start j3 on a:1"]
+    assert decide(head_and(queued("j3", timeout_s=571.0))) == []
+
+
+def test_nothing_is_backfilled_while_nobody_knows_when_the_head_can_start() -> None:
+    state = cluster("a:2", running("j1", on="a:0"), queued("j2", n_devices=2), queued("j3", timeout_s=10.0))
+    assert decide(state) == []
+
+
+def test_a_long_job_starts_on_devices_that_the_head_will_not_need() -> None:
+    state = cluster(
+        "a:2 b:1",
+        running("j1", on="a:0", at_s=900.0, timeout_s=670.0),
+        queued("j2", n_devices=2, per_node=2),
+        queued("j3"),
+    )
+    assert decide(state) == ["start j3 on b:0"]
+    (start,) = round_of(state).actions
+    assert isinstance(start, Start)
+    assert start.reason == "its devices are of no use to j2, which comes first"
+
+
+def test_a_long_job_starts_on_devices_that_are_not_kept_for_the_head() -> None:
+    state = cluster(
+        "a:4",
+        running("j1", on="a:0-2", at_s=900.0, timeout_s=670.0),
+        running("j2", on="a:3", at_s=900.0),
+        queued("j3", n_devices=3),
+        finished("j2"),
+        queued("j4"),
+    )
+    (start,) = round_of(state).actions
+    assert isinstance(start, Start)
+    assert (start.job_id, "not among those that are kept for j3" in start.reason) == ("j4", True)
+
+
+def test_backfills_do_not_add_up_to_a_delay() -> None:
+    """What was given in this round counts as held."""
+    state = cluster(
+        "a:3",
+        running("j1", on="a:0", at_s=900.0, timeout_s=670.0),
+        queued("j2", n_devices=3),
+        queued("j3", timeout_s=500.0),
+        queued("j4", timeout_s=570.0),
+        queued("j5", timeout_s=100.0),
+    )
+    assert decide(state) == ["start j3 on a:1", "start j4 on a:2"]
+
+
+def test_a_head_that_has_waited_too_long_is_backfilled_no_more() -> None:
+    state = head_and(queued("j3", timeout_s=60.0))
+    assert decide(state, policy=Policy(backfill_patience_s=1001.0)) == ["start j3 on a:1"]
+    assert decide(state, policy=Policy(backfill_patience_s=1000.0)) == []
+
+
+def test_a_backfill_says_for_how_long_and_before_whom() -> None:
+    (start,) = round_of(head_and(queued("j3", timeout_s=60.0))).actions
+    assert isinstance(start, Start)
+    assert start.reason == "expected to end in 90 s, before j2 can start in 600 s"
+
+
+def test_short_work_goes_first() -> None:
+    state = cluster("a:1", queued("j1", experiment="long"), queued("j2"), knowing(5.0), knowing_long(500.0))
+    assert decide(state) == ["start j2 on a:0"]
+
+
+def test_nobody_is_overtaken_for_longer_than_the_bound() -> None:
+    steps = (queued("j1", experiment="long"), queued("j2", submitted_at=100.0), knowing(5.0), knowing_long(500.0))
+    assert decide(cluster("a:1", *steps)) == ["start j2 on a:0"]
+    assert decide(cluster("a:1", *steps), policy=Policy(overtaking_max_s=50.0)) == ["start j1 on a:0"]
+    assert decide(cluster("a:1", *steps), policy=Policy(overtaking=0.0)) == ["start j1 on a:0"]
+
+
+def test_what_is_saved_is_no_longer_expected() -> None:
+    """j1 has 8 s of 520 s left, j2 all 100 s."""
+    state = cluster(
+        "a:1",
+        running("j1", on="a:0", at_s=0.0, saved_at_s=512.0, experiment="long"),
+        gone("j1", at_s=512.0),
+        queued("j2"),
+        knowing(100.0),
+        knowing_long(520.0),
+    )
+    assert state.jobs["j1"].done_s == 512.0
+    assert decide(state) == ["start j1 on a:0"]
+
+
+def knowing_long(run_s: float) -> Step:
+    def step(journal: Journal) -> None:
+        for _ in range(3):
+            journal.state.estimates.learn(job("j99", experiment="long"), run_s)
+
+    return step
+
+
+def test_a_quota_bounds_what_a_project_holds() -> None:
+    policy = Policy(quotas=(Quota(max_devices=2, project="vision"),))
+    state = cluster(
+        "a:8",
+        running("j1", on="a:0", project="vision"),
+        queued("j2", n_devices=2, project="vision"),
+        queued("j3", project="vision"),
+        queued("j4", n_devices=3, project="speech"),
+    )
+    assert decide(state, policy=policy) == ["start j4 on a:1,2,3"], "j3 waits, or j2 would never find room"
+    assert decide(then(state, finished("j1")), policy=policy) == ["start j2 on a:0,1", "start j4 on a:2,3,4"]
+
+
+def test_a_quota_of_a_class_holds_for_all_projects_together() -> None:
+    policy = Policy(quotas=(Quota(max_devices=1, priority_class="exploratory"),))
+    state = cluster(
+        "a:8", queued("j1", priority="exploratory"), queued("j2", priority="exploratory", project="b"), queued("j3")
+    )
+    assert decide(state, policy=policy) == ["start j3 on a:0", "start j1 on a:1"]
+
+
+def test_nobody_leaves_for_a_job_that_its_quota_holds_back() -> None:
+    policy = Policy(quotas=(Quota(max_devices=0, project="vision"),))
+    state = cluster("a:1", running("j1", on="a:0", priority="exploratory"), queued("j2", project="vision"))
+    assert decide(state, policy=policy) == []
+
+
+def test_a_job_larger_than_its_quota_holds_nobody_back() -> None:
+    policy = Policy(quotas=(Quota(max_devices=2, project="vision"),))
+    state = cluster("a:8", queued("j1", n_devices=3, project="vision"), queued("j2", project="vision"))
+    assert decide(state, policy=policy) == ["start j2 on a:0"]

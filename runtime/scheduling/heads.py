@@ -1,0 +1,95 @@
+"""Blocked heads: what is kept for them, and what is left to those that come after them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+
+from runtime.model.devices import Masks
+from runtime.model.indexes import Lane
+from runtime.model.nouns import Job
+
+from .fit import fits
+from .paper import Blocked, Head, Round, within
+from .preempt import began_s
+from .reserve import Release, Reservation, end_s, overlap, reserve
+
+
+def block(paper: Round, job: Job, lane: Lane, wanted: Masks) -> None:
+    has_room = _is_barred(paper, lane) and fits(lane.shape, within(paper.free, wanted))
+    behind = next((head.job.job_id for head in heads_of(paper, job)), None) if has_room else None
+    paper.blocked.append(
+        Blocked(
+            job_id=job.job_id,
+            priority=job.priority,
+            lane=lane,
+            behind=behind,
+            is_waiting_for_victims=job.job_id in paper.served,
+        )
+    )
+    ahead = [head for head in paper.heads if head.job.priority == job.priority]
+    if not any(h.reservation and overlap(h.job.shape, h.wanted, job.shape, wanted) for h in ahead):
+        _keep_for(paper, job, wanted)
+
+
+def _keep_for(paper: Round, job: Job, wanted: Masks) -> None:
+    """Make it a head: reserve devices for it, or else bar all that it could use."""
+    reservation = reserved_for(paper, job, wanted)
+    paper.heads.append(Head(job=job, wanted=wanted, reservation=reservation))
+    if reservation is not None:
+        paper.reserved_same.append(reservation)
+    elif not any(paper.covers(shape, job.shape) for shape in paper.barred_for):
+        paper.barred_for.append(job.shape)
+        for node, mask in wanted.items():
+            paper.barred_same[node] = paper.barred_same.get(node, 0) | mask
+
+
+def reserved_for(paper: Round, job: Job, wanted: Masks) -> Reservation | None:
+    """None: no time can be told, or it has waited too long already, or there is nothing to give to others anyway."""
+    free = within(paper.free, wanted)
+    if not any(free.values()) or paper.now_s - job.queued_since_s >= paper.policy.backfill_patience_s:
+        return None
+    releases = sorted((*_releases(paper, job.priority), *paper.given), key=lambda release: release.at_s)
+    return reserve(job, wanted, free, releases, paper.now_s)
+
+
+def _releases(paper: Round, priority: int) -> Iterator[Release]:
+    """What is expected to be given back; lower attempts that may be asked to leave give back when they may."""
+    for job_id in paper.state.index.holding:
+        job = paper.state.jobs[job_id]
+        attempt = job.attempt
+        if attempt is None:
+            continue
+        if job_id in paper.leaving or job_id in paper.victims:
+            yield Release(paper.now_s + job.grace_s, attempt.placements, paper.vacating)
+        elif job.is_preemptible and job.priority < priority and attempt.stop is None:
+            yield Release(max(paper.now_s, began_s(attempt) + paper.policy.min_run_s), attempt.placements)
+        elif (at_s := end_s(paper.state, job, attempt, paper.now_s)) is not None:
+            yield Release(at_s, attempt.placements, None if attempt.stop is None else paper.vacating)
+
+
+def heads_of(paper: Round, job: Job) -> Iterator[Head]:
+    """The blocked heads that a start of this job could delay."""
+    for head in paper.heads:
+        is_filler = job.is_preemptible and job.priority < head.job.priority
+        if not is_filler and overlap(head.job.shape, head.wanted, job.shape, paper.usable(job.shape)):
+            yield head
+
+
+def _is_barred(paper: Round, lane: Lane) -> bool:
+    """Whether any devices are kept from this lane for the sake of a blocked head."""
+    is_above = bool(paper.barred_above or paper.reserved_above) and not lane.is_preemptible
+    return is_above or bool(paper.barred_same or paper.reserved_same)
+
+
+def allowed(paper: Round, lane: Lane, devices: Masks, until_s: float = inf) -> Masks:
+    """Those of these devices that the lane may use up to that time without delaying a blocked head."""
+    if not _is_barred(paper, lane):
+        return devices
+    kept = [paper.barred_same, *(r.devices for r in paper.reserved_same if r.at_s < until_s)]
+    if not lane.is_preemptible:
+        kept += [paper.barred_above, *(r.devices for r in paper.reserved_above if r.at_s < until_s)]
+    for masks in kept:
+        if masks:
+            devices = {n: left for n, mask in devices.items() if (left := mask & ~masks.get(n, 0))}
+    return devices
