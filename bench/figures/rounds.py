@@ -117,7 +117,7 @@ def shapes(sizes: Sequence[tuple[int, str]]) -> list[Shape]:
     """50 shapes that fit on these nodes: gangs of 1 to 32 devices, of any kind or one, loose or in whole groups."""
     index = Indexes()
     for node in make_nodes(sizes):
-        index.set_node(node, 0)
+        index.set_node(node, held=0)
     kinds = (None, *sorted({kind for _, kind in sizes}))
     found = [
         shape
