@@ -37,6 +37,7 @@ class AttemptFacts:
     attempt: int
     folder: Path
     """The attempt's own folder, for files of the runtime."""
+    working_folder: Path
     checkpoint_dir: Path
     resume_from: Path | None
     marker: str
@@ -105,7 +106,7 @@ def _own_variables(spec: JobSpec, facts: AttemptFacts) -> dict[str, str]:
         "CUDA_VISIBLE_DEVICES": ",".join(map(str, facts.devices)) if facts.is_accelerator else "",
     }
     if spec.code_source is not None:
-        own["CODE_SOURCE_PATH"] = spec.code_source.root_path
+        own["CODE_SOURCE_PATH"] = str(facts.working_folder)
     if spec.seed is not None:
         own["NIGHTLAB_SEED"] = str(spec.seed)
     if facts.resume_from is not None:

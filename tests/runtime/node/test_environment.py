@@ -44,6 +44,7 @@ def facts(folder: Path, **changes: Any) -> AttemptFacts:
         "job_id": "j1",
         "attempt": 2,
         "folder": folder,
+        "working_folder": Path("/my code"),
         "checkpoint_dir": Path("/ck"),
         "resume_from": None,
         "marker": "m",
