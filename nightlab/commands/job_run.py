@@ -61,8 +61,8 @@ class Asked:
     python: str | None
     cwd: Path | None
     timeout: str | None
-    on_timeout: str | None
-    max_total: str | None
+    on_timeout: str | None = None
+    max_total: str | None = None
     file: Path | None
     overrides: tuple[str, ...]
     idempotency_key: str | None
