@@ -13,6 +13,7 @@ from .operator import (
     NodeStateRequest,
     ReservationRequest,
 )
+from .policy import PolicySpec, PriorityClassSpec, QuotaSpec
 from .spec import (
     ArgsStyle,
     CodeSource,
@@ -91,6 +92,9 @@ __all__ = [
     "NodeView",
     "OnTimeout",
     "PlacementView",
+    "PolicySpec",
+    "PriorityClassSpec",
+    "QuotaSpec",
     "ReservationRequest",
     "RunUpdate",
     "RunView",
