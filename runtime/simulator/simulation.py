@@ -30,6 +30,7 @@ from runtime.model.states import JobState, StopCause
 from runtime.scheduling.decision import Decision, Expire, Preempt, Start, TimeOut
 from runtime.scheduling.fit import impossible
 from runtime.scheduling.intent import event_of
+from runtime.scheduling.quotas import describe_quota, too_small
 from runtime.scheduling.schedule import schedule
 
 from .errors import SimulationError
@@ -133,11 +134,15 @@ class Simulation:
             self.ledger.refused(job.job_id, why)
             return
         level = self._policy.classes[job.priority_class]
+        quota = too_small(self._policy.quotas, job.project, level.name, shape.n_devices)
+        if quota is not None:
+            self.ledger.refused(job.job_id, f"asks for {shape.n_devices} devices, but {describe_quota(quota)}")
+            return
         new = Job(
             job_id=job.job_id,
             order=order,
             project=job.project,
-            experiment="trace",
+            experiment=job.experiment or "trace",
             session_id=None,
             priority_class=level.name,
             priority=level.priority,

@@ -13,6 +13,7 @@ from .operator import (
     NodeStateRequest,
     ReservationRequest,
 )
+from .policy import PolicySpec, PriorityClassSpec, QuotaSpec
 from .spec import (
     ArgsStyle,
     CodeSource,
@@ -93,6 +94,9 @@ __all__ = [
     "NodeStateRequest",
     "NodeView",
     "PlacementView",
+    "PolicySpec",
+    "PriorityClassSpec",
+    "QuotaSpec",
     "ReservationRequest",
     "RunUpdate",
     "RunView",
