@@ -50,13 +50,17 @@ def _print_expected(expected: ExpectedStart | None) -> None:
         print(f"expected start: in {duration(expected.in_seconds)}, {expected.basis}")
 
 
+ASKED = {
+    "preempt": "was preempted",
+    "pause": "was paused",
+    "drain": "left its node",
+    "shutdown": "left at shutdown",
+    "renew": "reached its time limit, to go on as a new attempt",
+}
+
+
 def _asked(departure: Departure) -> str:
-    return {
-        "preempt": "was preempted",
-        "pause": "was paused",
-        "drain": "left its node",
-        "shutdown": "left at shutdown",
-    }.get(departure.cause, f"was asked to stop ({departure.cause})")
+    return ASKED.get(departure.cause, f"was asked to stop ({departure.cause})")
 
 
 def _for_whom(departure: Departure) -> str:

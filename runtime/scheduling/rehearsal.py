@@ -204,7 +204,7 @@ def stage(state: State, new: Job | None = None, *, now_s: float) -> State:
 def _end_of(state: State, job: Job, attempt: Attempt, now_s: float) -> End | None:
     """None: nothing is known. An end at the time limit is the scheduler's to order, so only one before it counts."""
     if attempt.stop is not None:
-        how = LIMIT if attempt.stop.cause is StopCause.TIMEOUT else GRACE
+        how = LIMIT if attempt.stop.cause in (StopCause.TIMEOUT, StopCause.RENEW) else GRACE
         return End(max(now_s, attempt.stop.ordered_at_s + attempt.stop.grace_s), how)
     expected_s = attempt.expected_s
     if expected_s is None:

@@ -228,7 +228,7 @@ class Simulation:
             self.ledger.preempted(action.job_id, self._now_s)
         plan = leaving(execution, self._now_s, action.grace_s)
         facts = outcome.ExitFacts(
-            stop=StopCause.PREEMPT if isinstance(action, Preempt) else StopCause.TIMEOUT,
+            stop=_cause(action),
             exit_code=-9 if plan.is_killed else 75,
             was_killed=plan.is_killed,
         )
@@ -311,3 +311,9 @@ class Simulation:
         self._nodes[node_id] = node
         self._record(NodeJoined(node=node))
         self._plan_fault(node_id)
+
+
+def _cause(action: Preempt | TimeOut) -> StopCause:
+    if isinstance(action, Preempt):
+        return StopCause.PREEMPT
+    return StopCause.RENEW if action.is_renewed else StopCause.TIMEOUT

@@ -136,7 +136,7 @@ class Departure(Wire):
     priority_class: str
     attempt: int
     cause: str
-    """`preempt` (for another job), `pause`, `drain`, `shutdown`."""
+    """`preempt` (for another job), `pause`, `drain`, `shutdown`, `renew` (at its time limit, to go on)."""
     beneficiary: str | None = None
     """The job it left for; None: for none."""
     reason: str | None = None
