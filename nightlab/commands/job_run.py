@@ -307,16 +307,9 @@ def _show_forecast(forecast: Forecast, as_json: bool) -> None:
     if as_json:
         print_json(forecast)
         return
-    print(forecast.summary)
-    if forecast.queue_position is not None and forecast.prospect == "waits":
-        print(f"place in the queue: {forecast.queue_position}")
-    if forecast.behind:
-        print(f"behind {', '.join(forecast.behind)}")
-    for victim in forecast.victims:
-        lost = f"{victim.lost_device_seconds:.0f} device-seconds"
-        print(f"  {victim.job_id} ({victim.priority_class}) would be asked to leave and lose {lost}")
-    for line in forecast.details:
-        print(f"  {line}")
+    from nightlab.explanation_page import print_forecast
+
+    print_forecast(forecast)
     note("nothing was submitted")
 
 
