@@ -29,6 +29,8 @@ class NodeFacts:
     poke: str
     """Path of the datagram socket that the engine listens at."""
     environ: Mapping[str, str]
+    uuids: Mapping[int, str]
+    """Of the devices, by index."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +137,7 @@ def _facts(order: LaunchOrder, node: NodeFacts, prepared: Prepared) -> environme
         tracking_url=order.tracking_url,
         devices=placement.devices,
         is_accelerator=any(kind != "cpu" for kind in order.device_kinds),
+        uuids=[node.uuids[index] for index in placement.devices if index in node.uuids],
         cores=cores,
         n_ranks=sum(len(p.devices) for p in order.placements),
         node_rank=node_rank,
