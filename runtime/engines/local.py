@@ -36,6 +36,7 @@ from runtime.engines.tree_end import end_lost_tree
 from runtime.engines.watched import (
     Watched,
     ending_reports,
+    is_of_earlier_boot,
     is_supervised,
     keep_positions,
     lost_record,
@@ -101,6 +102,7 @@ class LocalEngine:
             cores_per_slot=None if has_real else max(1, usable_cores() // len(devices)),
             poke=str(sockets / "engine.sock"),
             environ=self._environ,
+            uuids={device.index: device.uuid for device in devices},
         )
         self._link = LauncherLink(sockets=sockets, log=self._home / "run" / "launcher.log", environ=self._environ)
         await self._link.open()
@@ -271,7 +273,8 @@ class LocalEngine:
     async def _end_lost(self, watched: Watched) -> None:
         """The supervisor is gone and has left no exit record: kill the tree, then say so."""
         was_killed = await end_lost_tree(watched.prepared.folder, watched.prepared.marker)
-        ending = lost_record(was_killed)
+        supervisor = watched.find_supervisor() or {}
+        ending = lost_record(was_killed, is_of_earlier_boot=is_of_earlier_boot(supervisor, self._boot_id))
         with contextlib.suppress(OSError):
             records.write(str(watched.prepared.folder / records.EXIT), ending)
         self._forget(watched)

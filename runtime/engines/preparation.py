@@ -32,6 +32,8 @@ class NodeFacts:
     poke: str
     """Path of the datagram socket that the engine listens at."""
     environ: Mapping[str, str]
+    uuids: Mapping[int, str]
+    """Of the devices, by index."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +163,7 @@ def _facts(order: LaunchOrder, node: NodeFacts, prepared: Prepared, working_fold
         tracking_url=order.tracking_url,
         devices=placement.devices,
         is_accelerator=any(kind != "cpu" for kind in order.device_kinds),
+        uuids=[node.uuids[index] for index in placement.devices if index in node.uuids],
         cores=cores,
         n_ranks=sum(len(p.devices) for p in order.placements),
         node_rank=node_rank,
