@@ -20,7 +20,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 
 from runtime.engines.contract import AttemptKey, Checkpointed, LaunchOrder, NodeReport, NotLaunched, StopAttempt
-from runtime.engines.launcher_link import LauncherLink, LauncherUnavailable
+from runtime.engines.launcher_link import LauncherUnavailable, plain_launcher
 from runtime.engines.preparation import (
     NodeFacts,
     Prepared,
@@ -30,9 +30,11 @@ from runtime.engines.preparation import (
     place_code,
     prepare,
     spec_of,
+    write_order,
 )
 from runtime.engines.strangers import end_strangers
 from runtime.engines.tree_end import end_lost_tree
+from runtime.engines.warm_starts import WarmStarts
 from runtime.engines.watched import (
     Watched,
     ending_reports,
@@ -104,7 +106,9 @@ class LocalEngine:
             environ=self._environ,
             uuids={device.index: device.uuid for device in devices},
         )
-        self._link = LauncherLink(sockets=sockets, log=self._home / "run" / "launcher.log", environ=self._environ)
+        log = self._home / "run" / "launcher.log"
+        self._link = plain_launcher(sockets=sockets, log=log, environ=self._environ)
+        self._warm = WarmStarts(sockets=sockets, log=log)
         await self._link.open()
         self._listen()
         self._spawn(self._sweep_for_ever())
@@ -182,6 +186,7 @@ class LocalEngine:
             os.unlink(self._facts.poke)
         for watched in self._watched.values():
             keep_positions(watched)
+        await self._warm.close()
         await self._link.close()
 
     async def _prepare(self, order: LaunchOrder, generation: int) -> Watched | None:
@@ -205,9 +210,30 @@ class LocalEngine:
         watched.launch_asked_at = time.monotonic()
         watched.n_launches += 1
         try:
-            await self._link.launch(watched.prepared.folder)
+            if not await self._launch_warm(watched):
+                await self._link.launch(watched.prepared.folder)
         except LauncherUnavailable as error:
             self._give_up_launch(watched, ExitReason.LAUNCHER_UNAVAILABLE, str(error))
+        except OSError as error:
+            problem = not_launched(watched, error.errno, f"{error.strerror or error}: {error.filename or 'its order'}")
+            self._give_up_launch(watched, problem.exit_reason, problem.evidence)
+
+    async def _launch_warm(self, watched: Watched) -> bool:
+        """Start it from a fork server, if one fits. False: it is to be started cold; its order says why."""
+        prepared = watched.prepared
+        if prepared.record is None or watched.n_launches > 1:
+            return False  # Its order is written, and says all that a launcher needs.
+        choice = await self._warm.choose(prepared.warm)
+        write_order(prepared, why=choice.why)
+        if choice.server_key is None:
+            return False
+        try:
+            await self._warm.launch(choice, prepared.folder)
+        except LauncherUnavailable as problem:
+            # It may have been launched before the answer was lost: then the second supervisor finds the claim.
+            write_order(prepared, why=f"the fork server failed: {problem}")
+            return False
+        return True
 
     def _give_up_launch(self, watched: Watched, reason: ExitReason, evidence: str) -> None:
         """Report that it never ran, after making sure that it never will."""
@@ -289,6 +315,7 @@ class LocalEngine:
     async def _sweep_for_ever(self) -> None:
         while True:
             await asyncio.sleep(self._sweep_s)
+            await self._warm.expire()
             for watched in list(self._watched.values()):
                 try:
                     self._sweep(watched)
