@@ -79,6 +79,7 @@ async def open_services(parts: Parts) -> AsyncIterator[Services]:
         stack.push_async_callback(parts.engine.close)
         loop = await _recovered_loop(parts, store, sink)
         loop.on_parted = parts.on_parted
+        loop.orders.dispatcher.is_held = loop.is_held
         await _register(loop, nodes)
         for report in early:
             loop.report(report)
