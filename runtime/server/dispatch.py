@@ -27,12 +27,9 @@ class Dispatcher:
     waits for its devices would wait for ever.
     """
 
-    def __init__(
-        self, engine: Engine, report: Callable[[NodeReport], None], *, patience_s: float = PATIENCE_S
-    ) -> None:
+    def __init__(self, engine: Engine, report: Callable[[NodeReport], None], *, patience_s: float = PATIENCE_S) -> None:
         self._engine = engine
         self._report = report
-        self._patience_s = patience_s
         self._is_closing = asyncio.Event()
         self.is_held: Callable[[AttemptKey], bool] = lambda key: True
         """Whether the attempt still holds devices."""
@@ -61,11 +58,11 @@ class Dispatcher:
 
     async def _start(self, order: LaunchOrder, generation: int) -> None:
         try:
-            async with asyncio.timeout(self._patience_s):
+            async with asyncio.timeout(PATIENCE_S):
                 await self._engine.start(order, generation)
         except Exception as error:
             log.error("the engine could not start %s", order.key, exc_info=error)
-            why = f"no answer within {self._patience_s:g} s" if isinstance(error, TimeoutError) else str(error)
+            why = f"no answer within {PATIENCE_S:g} s" if isinstance(error, TimeoutError) else str(error)
             await self._stop(
                 StopAttempt(key=order.key, cause=StopCause.CANCEL, reason="its start failed", grace_s=0.0), generation
             )
@@ -81,7 +78,7 @@ class Dispatcher:
     async def _stop(self, order: StopAttempt, generation: int) -> None:
         for pause_s in chain(PAUSES_S, repeat(PAUSES_S[-1])):
             try:
-                async with asyncio.timeout(self._patience_s):
+                async with asyncio.timeout(PATIENCE_S):
                     await self._engine.stop(order, generation)
             except Exception as error:
                 log.error("the engine could not stop %s; it is told again", order.key, exc_info=error)
