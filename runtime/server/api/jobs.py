@@ -135,14 +135,26 @@ async def explain_job(job_id: str, services: Svc) -> Response:
     job = state.jobs.get(job_id)
     if job is None:
         row = await _row(services, job_id)
-        return answer(Explanation(job_id=job_id, state=row.state.value, summary=words_for_ended(row)))
+        view = await _read_view(services, job_id)
+        return answer(
+            Explanation(
+                job_id=job_id,
+                state=row.state.value,
+                summary=words_for_ended(row),
+                details=() if view.suggestion is None else (f"suggestion: {view.suggestion.why}",),
+                suggestion=view.suggestion,
+            )
+        )
     now_s = max(services.clock(), state.clock_s)
     reasons = explain(state, job_id, now_s=now_s, policy=services.config.policy)
     summary, details, beneficiary = reasons.summary, reasons.details, reasons.beneficiary
+    suggestion = None
     if job.state is JobState.QUEUED:
         if job.n_attempts > 0:
             before, beneficiary = await _why_again(services, job_id)
             details = (before, *details)
+            suggestion = (await _read_view(services, job_id)).suggestion
+            details = details if suggestion is None else (*details, f"suggestion: {suggestion.why}")
         notices = tuple(note for note in (services.disk.low, services.loop.trouble) if note is not None)
         if notices:
             summary, details = f"{job_id} waits: {notices[0]}", (*notices[1:], summary, *details)
@@ -154,6 +166,7 @@ async def explain_job(job_id: str, services: Svc) -> Response:
             queue_position=reasons.queue_position,
             details=details,
             beneficiary=beneficiary,
+            suggestion=suggestion,
         )
     )
 
