@@ -37,6 +37,13 @@ class ArgsStyleOption(StrEnum):
     YAML = "yaml"
 
 
+class OnTimeoutOption(StrEnum):
+    """As `runtime_client.models.OnTimeout`."""
+
+    END = "end"
+    RESUME = "resume"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """What the flags say; None and empty: nothing."""
@@ -54,6 +61,8 @@ class Asked:
     python: str | None
     cwd: Path | None
     timeout: str | None
+    on_timeout: str | None = None
+    max_total: str | None = None
     file: Path | None
     overrides: tuple[str, ...]
     idempotency_key: str | None
@@ -91,6 +100,11 @@ def run(
     timeout: Annotated[
         str | None, typer.Option(help="Run time of one attempt: 90s, 30m, 2h; a bare number is minutes.")
     ] = None,
+    on_timeout: Annotated[
+        OnTimeoutOption | None,
+        typer.Option(help="After --timeout: fail, or go on as a new attempt.", show_default="end"),
+    ] = None,
+    max_total: Annotated[str | None, typer.Option(help="Run time of all attempts together.", metavar="TIME")] = None,
     file: Annotated[Path | None, typer.Option("-f", "--file", help="Workload file; flags win over it.")] = None,
     override: Annotated[
         list[str] | None, typer.Option(help="Set a field of the spec; may be given again.", metavar="FIELD=VALUE")
@@ -128,6 +142,8 @@ def run(
         python=python,
         cwd=cwd,
         timeout=timeout,
+        on_timeout=on_timeout,
+        max_total=max_total,
         file=file,
         overrides=tuple(override or ()),
         idempotency_key=idempotency_key,
@@ -199,6 +215,8 @@ def _from_flags(asked: Asked) -> dict[str, Any]:
         "seed": asked.seed,
         "args_style": asked.args_style,
         "timeout_minutes": None if asked.timeout is None else minutes(asked.timeout),
+        "on_timeout": asked.on_timeout,
+        "max_total_minutes": None if asked.max_total is None else minutes(asked.max_total, option="--max-total"),
         "idempotency_token": asked.idempotency_key,
         "env_variables": dict(split_pair(pair, "--env") for pair in asked.env) or None,
     }
@@ -240,7 +258,7 @@ def _folder(given: Path) -> str:
     return str(folder)
 
 
-def minutes(text: str) -> float:
+def minutes(text: str, *, option: str = "--timeout") -> float:
     """`90s`, `30m`, `2h`, `1d`, or minutes.
 
     Raises:
@@ -253,7 +271,9 @@ def minutes(text: str) -> float:
         value = 0.0
     if not 0 < value < float("inf"):
         raise wrong_use(
-            f"--timeout {text!r} is no length of time; write 90s, 30m, 2h or 1d.", code="bad_timeout", path="timeout"
+            f"{option} {text!r} is no length of time; write 90s, 30m, 2h or 1d.",
+            code="bad_timeout",
+            path=option.lstrip("-").replace("-", "_"),
         )
     return value
 

@@ -10,7 +10,7 @@ import signal
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from .apply import has_progressed, stalls
+from .apply import has_progressed, stalls, worked_s
 from .events import Then
 from .evidence import ExitPattern, last_line
 from .nouns import Job
@@ -83,6 +83,8 @@ def classify(facts: ExitFacts) -> Ending:
             return Ending(AttemptOutcome.FAILED, ExitReason.HUNG, facts.stop_reason or last_line(facts.log_tail))
         case StopCause.PREEMPT | StopCause.SHUTDOWN | StopCause.PAUSE | StopCause.DRAIN:
             return _after_notice(facts)
+        case StopCause.RENEW:
+            return _renewed(_after_notice(facts))
         case None:
             return _unasked(facts)
 
@@ -102,8 +104,16 @@ def _asked(stop: StopCause | None, evidence: str) -> Ending | None:
     if stop is StopCause.CANCEL:
         return Ending(AttemptOutcome.CANCELLED, ExitReason.CANCELLED, evidence)
     if stop in LEAVING:
-        return Ending(AttemptOutcome.PREEMPTED, ExitReason.PREEMPTED, evidence)
+        left = Ending(AttemptOutcome.PREEMPTED, ExitReason.PREEMPTED, evidence)
+        return _renewed(left) if stop is StopCause.RENEW else left
     return None
+
+
+def _renewed(ending: Ending) -> Ending:
+    """An attempt that left at its time limit was not preempted."""
+    if (ending.outcome, ending.reason) != (AttemptOutcome.PREEMPTED, ExitReason.PREEMPTED):
+        return ending
+    return Ending(AttemptOutcome.TIMED_OUT, ExitReason.RUN_TIMEOUT, ending.evidence)
 
 
 def _after_notice(facts: ExitFacts) -> Ending:
@@ -228,6 +238,14 @@ def disposition(
 
     The job is as before `AttemptEnded`, with every checkpoint already applied.
     """
+    follows = _disposition(job, outcome, reason, now_s=now_s, policy=policy)
+    is_used_up = job.max_total_s is not None and job.ran_s + worked_s(job, now_s) >= job.max_total_s
+    return _end(JobState.FAILED, ExitReason.RUN_TIMEOUT) if is_used_up and follows.then is not Then.END else follows
+
+
+def _disposition(
+    job: Job, outcome: AttemptOutcome, reason: ExitReason, *, now_s: float, policy: RetryRules
+) -> Disposition:
     is_infrastructure = failure_class(outcome, reason) is FailureClass.INFRASTRUCTURE
     match outcome:
         case AttemptOutcome.SUCCEEDED:
@@ -237,7 +255,9 @@ def disposition(
         case AttemptOutcome.PREEMPTED | AttemptOutcome.NODE_LOST:
             return _requeue(job, reason, now_s, policy)
         case AttemptOutcome.TIMED_OUT:
-            return _end(JobState.FAILED, reason)
+            stop = job.attempt.stop if job.attempt else None
+            is_renewed = stop is not None and stop.cause is StopCause.RENEW
+            return _requeue(job, reason, now_s, policy) if is_renewed else _end(JobState.FAILED, reason)
         case AttemptOutcome.FAILED | AttemptOutcome.LAUNCH_FAILED if is_infrastructure:
             return _retry_elsewhere(job, reason, now_s, policy)
         case AttemptOutcome.FAILED | AttemptOutcome.LAUNCH_FAILED:

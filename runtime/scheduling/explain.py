@@ -59,6 +59,7 @@ def _explain_attempt(job: Job, attempt: Attempt, paper: Round) -> Reasons:
             StopCause.SHUTDOWN: "stops because the runtime goes down",
             StopCause.PAUSE: "is being paused",
             StopCause.DRAIN: "leaves its node",
+            StopCause.RENEW: "reached its time limit and goes on as a new attempt",
         }
         left_s = max(0.0, stop.ordered_at_s + stop.grace_s - paper.now_s)
         details = (stop.reason, f"has {left_s:.0f} s left of {stop.grace_s:g} s to checkpoint and leave {where}")

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from runtime.model.nouns import Placement
-from runtime.model.states import AttemptOutcome, JobState
+from runtime.model.states import AttemptOutcome, JobState, StopCause
 
 from .rows import in_chunks, load_all
 from .tables import attempts, events, jobs
@@ -29,6 +29,7 @@ class UseRow:
     """From then on it holds its devices."""
     ended_at: float | None
     """None: it still does."""
+    stop_cause: StopCause | None
     outcome: AttemptOutcome | None
     project: str
     session_id: str | None
@@ -48,7 +49,7 @@ class NodeEvent:
 
 def attempts_since(connection: sa.Connection, since_s: float) -> list[UseRow]:
     """Attempts that held devices after `since_s`."""
-    names = ("job_id", "attempt", "placements", "ordered_at", "ended_at", "outcome")
+    names = ("job_id", "attempt", "placements", "ordered_at", "ended_at", "stop_cause", "outcome")
     query = (
         sa.select(*(attempts.c[name] for name in names), jobs.c.project, jobs.c.session_id, jobs.c.state)
         .join(jobs, jobs.c.job_id == attempts.c.job_id)

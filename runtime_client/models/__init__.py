@@ -13,6 +13,7 @@ from .operator import (
     NodeStateRequest,
     ReservationRequest,
 )
+from .policy import PolicySpec, PriorityClassSpec, QuotaSpec
 from .spec import (
     ArgsStyle,
     CodeSource,
@@ -21,6 +22,7 @@ from .spec import (
     JobSpec,
     JsonLines,
     MetricSource,
+    OnTimeout,
     SessionFence,
     StdoutPattern,
     SuccessCriteria,
@@ -89,7 +91,11 @@ __all__ = [
     "NodeState",
     "NodeStateRequest",
     "NodeView",
+    "OnTimeout",
     "PlacementView",
+    "PolicySpec",
+    "PriorityClassSpec",
+    "QuotaSpec",
     "ReservationRequest",
     "RunUpdate",
     "RunView",

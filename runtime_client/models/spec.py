@@ -35,6 +35,15 @@ class ArgsStyle(StrEnum):
     """`--config PATH` appended, where PATH is the YAML file at HYPERPARAMETERS_PATH."""
 
 
+class OnTimeout(StrEnum):
+    """What becomes of a job whose attempt has run for `timeout_minutes`."""
+
+    END = "end"
+    """It has failed."""
+    RESUME = "resume"
+    """It is asked to checkpoint, and goes on as a new attempt; costs no retry, and is no preemption."""
+
+
 class Compute(Wire):
     """What the job runs on. A gang starts whole or not at all."""
 
@@ -160,6 +169,9 @@ class JobSpec(Wire):
     queue_timeout_minutes: Minutes | None = None
     timeout_minutes: Minutes | None = None
     """Run time of one attempt."""
+    on_timeout: OnTimeout = OnTimeout.END
+    max_total_minutes: Minutes | None = None
+    """Run time of all attempts together; then the job has failed, whatever `on_timeout` says."""
     grace_seconds: float = Field(default=30.0, ge=0, le=3600)
     """Between the preempt notice and the kill."""
 
@@ -196,6 +208,12 @@ class JobSpec(Wire):
         return "exploratory" if name == "best_effort" else name
 
     @model_validator(mode="after")
+    def _resumes_from_a_limit(self) -> JobSpec:
+        if self.on_timeout is OnTimeout.RESUME and self.timeout_minutes is None:
+            raise ValueError("on_timeout: resume needs timeout_minutes, the run time after which an attempt resumes")
+        return self
+
+    @model_validator(mode="after")
     def _reserved_names(self) -> JobSpec:
         taken = sorted(n for n in self.env_variables if n.startswith(("NIGHTLAB_", "MLFLOW_TRACKING_")))
         if taken:
@@ -212,6 +230,7 @@ __all__ = [
     "JobSpec",
     "JsonLines",
     "MetricSource",
+    "OnTimeout",
     "SessionFence",
     "StdoutPattern",
     "SuccessCriteria",
