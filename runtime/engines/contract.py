@@ -79,6 +79,8 @@ class Exited:
     """Up to the last 64 KiB of its output."""
     checkpoint_step: int | None
     supervisor_lost: bool = False
+    node_restarted: bool = False
+    """The machine was restarted while it ran."""
     oom_killed: bool = False
     device_fault: str | None = None
     """What its devices themselves reported while it ran, in words (a fatal XID, a device that is gone)."""

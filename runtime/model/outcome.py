@@ -33,6 +33,7 @@ EXIT_SIGNAL_BASE = 128
 """A shell reports a child killed by signal n as 128 + n."""
 _SIGNALS = frozenset(signal.Signals)
 SUPERVISOR_LOST = "its supervisor vanished without an exit record"
+NODE_RESTARTED = "the machine was restarted while it ran"
 NEVER_RETRIED = frozenset({ExitReason.BAD_PYTHON, ExitReason.BAD_COMMAND, ExitReason.DO_NOT_REQUEUE})
 """A new attempt would end in the same way."""
 
@@ -54,6 +55,8 @@ class ExitFacts:
     oom_killed: bool = False
     """The kernel says that it was killed for memory."""
     supervisor_lost: bool = False
+    node_restarted: bool = False
+    """The machine was restarted while it ran."""
     missing_metrics: tuple[str, ...] = ()
     """Required metrics that were never logged."""
     non_finite_metrics: tuple[str, ...] = ()
@@ -129,13 +132,15 @@ def _after_notice(facts: ExitFacts) -> Ending:
 def _how_it_left(facts: ExitFacts) -> str | None:
     """The evidence of an attempt that did not leave as the contract says."""
     if facts.exit_code is None:
-        return SUPERVISOR_LOST
+        return NODE_RESTARTED if facts.node_restarted else SUPERVISOR_LOST
     if facts.was_killed and facts.exit_code == -signal.SIGKILL:
         return "did not leave within its grace and was killed"
     return _failure(facts).evidence
 
 
 def _unasked(facts: ExitFacts) -> Ending:
+    if facts.node_restarted:
+        return Ending(AttemptOutcome.NODE_LOST, ExitReason.NODE_LOST, NODE_RESTARTED)
     if facts.exit_code is None or facts.supervisor_lost:
         return Ending(AttemptOutcome.NODE_LOST, ExitReason.SUPERVISOR_LOST, SUPERVISOR_LOST)
     if _meets_criteria(facts):

@@ -113,6 +113,14 @@ def test_a_lost_supervisor_is_no_failure_of_the_job() -> None:
     assert named(None, 1, supervisor_lost=True) == (Outcome.NODE_LOST, Reason.SUPERVISOR_LOST)
 
 
+def test_a_restart_of_the_machine_is_no_fault_of_the_job() -> None:
+    facts = {"supervisor_lost": True, "node_restarted": True}
+    assert named(None, None, **facts) == (Outcome.NODE_LOST, Reason.NODE_LOST)
+    assert named(StopCause.PREEMPT, None, **facts) == (Outcome.PREEMPTED, Reason.PREEMPTED)
+    again = disposition(job("j1"), Outcome.NODE_LOST, Reason.NODE_LOST, now_s=5.0, policy=Policy())
+    assert (again.then, again.not_before_s) == (Then.REQUEUE, 0.0)
+
+
 def test_evidence_is_kept_when_a_preempted_attempt_ends_badly() -> None:
     log = TRACEBACK.format(error="ValueError: bad")
     ending = classify(ExitFacts(stop=StopCause.PREEMPT, exit_code=1, log_tail=log, patterns=PATTERNS))
