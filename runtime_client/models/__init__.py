@@ -24,6 +24,7 @@ from .spec import (
     MetricSource,
     OnTimeout,
     SessionFence,
+    SnapshotMode,
     StdoutPattern,
     SuccessCriteria,
     TensorBoardFiles,
@@ -51,6 +52,7 @@ from .views import (
     ServerInfo,
     Shutdown,
     SubmitResult,
+    SuggestionView,
     VictimView,
 )
 from .wire import API_VERSION, Envelope, ErrorBody, ErrorKind, JsonObject, JsonScalar, Wire
@@ -105,6 +107,7 @@ __all__ = [
     "ServerInfo",
     "SessionFence",
     "Shutdown",
+    "SnapshotMode",
     "Spend",
     "SpendBy",
     "SpendRow",
@@ -112,6 +115,7 @@ __all__ = [
     "StdoutPattern",
     "SubmitResult",
     "SuccessCriteria",
+    "SuggestionView",
     "TensorBoardFiles",
     "VictimView",
     "Wire",
