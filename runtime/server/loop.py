@@ -131,10 +131,12 @@ class Loop:
 
     def is_current(self, key: AttemptKey) -> bool:
         """Whether the gateway takes words of this attempt: it holds devices, or ended a moment ago."""
+        return self.is_held(key) or self.orders.ended_just_now(key)
+
+    def is_held(self, key: AttemptKey) -> bool:
+        """Whether this attempt holds devices."""
         job = self.state.jobs.get(key.job_id)
-        if job is not None and job.attempt is not None and job.attempt.number == key.attempt:
-            return True
-        return self.orders.ended_just_now(key)
+        return job is not None and job.attempt is not None and job.attempt.number == key.attempt
 
     def _put(self, request: Request) -> None:
         if self.is_closing:

@@ -53,6 +53,7 @@ from .views import (
     ServerInfo,
     Shutdown,
     SubmitResult,
+    SuggestionView,
     VictimView,
 )
 from .wire import API_VERSION, Envelope, ErrorBody, ErrorKind, JsonObject, JsonScalar, Wire
@@ -116,6 +117,7 @@ __all__ = [
     "StdoutPattern",
     "SubmitResult",
     "SuccessCriteria",
+    "SuggestionView",
     "TensorBoardFiles",
     "VictimView",
     "Wire",

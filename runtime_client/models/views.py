@@ -49,6 +49,18 @@ class AttemptView(Wire):
     """Newest complete checkpoint seen in this attempt."""
 
 
+class SuggestionView(Wire):
+    """One change that may help a job that ran out of memory. Nothing is changed by itself."""
+
+    change: str
+    """The parameter; parts of nested ones are joined by dots."""
+    factor: float
+    old: float
+    new: float
+    why: str
+    """One sentence."""
+
+
 class JobView(Wire):
     """One job: its spec, where it stands, and every attempt."""
 
@@ -73,6 +85,8 @@ class JobView(Wire):
     mlflow_run_id: str | None = None
     mlflow_url: str | None = None
     exit_reason: str | None = None
+    suggestion: SuggestionView | None = None
+    """After running out of memory, also while it waits for a retry."""
 
     @property
     def is_ended(self) -> bool:
@@ -180,6 +194,7 @@ class Explanation(Wire):
     """Its attempts that were asked to leave, oldest first."""
     cost_to_others: tuple[Departure, ...] = ()
     """Attempts that were asked to leave for it, oldest first."""
+    suggestion: SuggestionView | None = None
 
 
 class VictimView(Wire):
