@@ -127,12 +127,15 @@ class LauncherLink:
         return answer
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        async with asyncio.timeout(self._start_s):
-            while True:
-                try:
-                    return await asyncio.open_unix_connection(self._path)
-                except (FileNotFoundError, ConnectionRefusedError):
-                    await self._start()
+        try:
+            async with asyncio.timeout(self._start_s):
+                while True:
+                    try:
+                        return await asyncio.open_unix_connection(self._path)
+                    except (FileNotFoundError, ConnectionRefusedError):
+                        await self._start()
+        except TimeoutError as error:
+            raise LauncherUnavailable(f"the launcher was not ready after {self._start_s:g} s") from error
 
     async def _start(self) -> None:
         """Start one. It has its own session and is nobody's child once it listens."""
@@ -146,11 +149,10 @@ class LauncherLink:
             start_new_session=True,
         )
         try:
-            _, complaint = await asyncio.to_thread(process.communicate, timeout=self._start_s)
-        except subprocess.TimeoutExpired as error:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            raise LauncherUnavailable(f"the launcher was not ready after {self._start_s:g} s") from error
+            _, complaint = await asyncio.to_thread(process.communicate)
+        finally:
+            if process.poll() is None:  # Nobody waits for it any more.
+                os.killpg(process.pid, signal.SIGKILL)
         if process.returncode != 0:
             raise LauncherUnavailable(
                 f"the launcher could not start: {complaint.decode(errors='replace').strip()[-300:]}"

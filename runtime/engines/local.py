@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import math
 import os
 import shutil
 import signal
@@ -207,10 +208,12 @@ class LocalEngine:
         return None
 
     async def _launch(self, watched: Watched) -> None:
-        watched.launch_asked_at = time.monotonic()
+        watched.launch_asked_at = math.inf
         watched.n_launches += 1
         try:
-            if not await self._launch_warm(watched):
+            is_warm = await self._launch_warm(watched)
+            watched.launch_asked_at = time.monotonic()
+            if not is_warm:
                 await self._link.launch(watched.prepared.folder)
         except LauncherUnavailable as error:
             self._give_up_launch(watched, ExitReason.LAUNCHER_UNAVAILABLE, str(error))

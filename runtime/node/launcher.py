@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-VERSION = 1
+VERSION = 2
 """Of the protocol and of the records. A server that meets another one retires it and starts its own."""
 PROCESS_NAME = "nl launcher"
 IDLE_S = 60.0

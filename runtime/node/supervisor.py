@@ -159,7 +159,7 @@ class _Attempt:
             "start_ticks": leader.start_ticks if leader else 0,
             "at": time.time(),
             "launch": "warm" if self._order["is_warm"] else "cold",
-            "launch_why": self._order["launch_why"],
+            "launch_why": self._order.get("launch_why", ""),
         }
         try:
             records.write_reserved(os.path.join(self._folder, records.STARTED), started, is_durable=False)

@@ -35,6 +35,7 @@ _POOLS = (
     ("OMP_NUM_THREADS", ("omp_set_num_threads",)),
 )
 """Variable, and the functions by which a loaded library is told the same. Source: OpenBLAS, oneMKL, OpenMP manuals."""
+_interrupts: list[BaseException] = []
 _setters: list[tuple[str, Any]] = []
 _POOL_LIBRARIES = ("openblas", "libmkl_rt", "libgomp", "libiomp", "libomp")
 
@@ -194,6 +195,7 @@ def become(order: dict[str, Any], original_path: list[str], kept: dict[str, str]
     sys.path[:] = original_path
     for name in [name for name in sys.modules if name == "runtime" or name.startswith("runtime.")]:
         del sys.modules[name]
+    atexit.register(_die_of_interrupt)  # The first of all, so that it comes last.
     main = type(sys)("__main__")
     main.__dict__.update(__builtins__=sys.modules["builtins"], __annotations__={})
     sys.modules["__main__"] = main
@@ -247,11 +249,13 @@ def _end_by(error: BaseException) -> None:
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
     sys.excepthook(type(error), error, trace)
     if isinstance(error, KeyboardInterrupt):
-        atexit.register(_die_of_interrupt)
+        _interrupts.append(error)
     sys.exit(1)
 
 
 def _die_of_interrupt() -> None:
+    if not _interrupts:
+        return
     sys.stdout.flush()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGINT)
