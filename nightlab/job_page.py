@@ -58,11 +58,11 @@ def _attempt_row(attempt: AttemptView) -> tuple[str, ...]:
     )
 
 
-def last_lines(client: Runtime, job_id: str, attempt: int | None, n_lines: int) -> LogChunk:
+def last_lines(client: Runtime, job_id: str, attempt: int | None, n_lines: int, *, stream: str = "main") -> LogChunk:
     """The last lines of an attempt's output; reads backwards no further than needed, and 16 MiB at most."""
     size = min(CHUNK_LIMIT_BYTES, max(4096, n_lines * BYTES_A_LINE))
     while True:
-        chunk = client.logs(job_id, attempt=attempt, offset=-size, limit=size)
+        chunk = client.logs(job_id, attempt=attempt, offset=-size, limit=size, stream=stream)
         lines = chunk.text.splitlines(keepends=True)
         is_all = len(chunk.text.encode()) < size
         if len(lines) > n_lines or is_all or size >= CHUNK_LIMIT_BYTES:

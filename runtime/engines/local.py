@@ -19,7 +19,16 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 
-from runtime.engines.contract import AttemptKey, Checkpointed, LaunchOrder, NodeReport, NotLaunched, StopAttempt
+from runtime.engines.contract import (
+    MAIN_STREAM,
+    AttemptKey,
+    Checkpointed,
+    LaunchOrder,
+    LogPiece,
+    NodeReport,
+    NotLaunched,
+    StopAttempt,
+)
 from runtime.engines.launcher_link import LauncherLink, LauncherUnavailable
 from runtime.engines.preparation import (
     NodeFacts,
@@ -47,7 +56,7 @@ from runtime.engines.watched import (
 )
 from runtime.model.nouns import Node
 from runtime.model.states import ExitReason
-from runtime.node import processes, records
+from runtime.node import output, processes, records
 from runtime.node.devices import find_devices, memory_mb, usable_cores
 from runtime.node.launch_errors import CannotLaunch
 from runtime.node.sockets import socket_folder
@@ -59,6 +68,8 @@ NODE_ID = "local"
 CLAIM_S = 5.0
 """A supervisor that was asked for must have claimed its attempt by then."""
 MOST_LAUNCHES = 2
+LOG_CAP_BYTES = 256 * 1024 * 1024
+"""Of each file of output."""
 
 
 class LocalEngine:
@@ -73,6 +84,7 @@ class LocalEngine:
         environ: Mapping[str, str],
         sweep_s: float = 1.0,
         overdue_s: float = 10.0,
+        log_cap_bytes: int = LOG_CAP_BYTES,
     ) -> None:
         """`devices` as in `find_devices`; `environ` is the server's, of which jobs get an allow-listed part.
 
@@ -84,6 +96,7 @@ class LocalEngine:
         self._environ = environ
         self._sweep_s = sweep_s
         self._overdue_s = overdue_s
+        self._log_cap_bytes = log_cap_bytes
         self._watched: dict[AttemptKey, Watched] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -102,6 +115,7 @@ class LocalEngine:
             cores_per_slot=None if has_real else max(1, usable_cores() // len(devices)),
             poke=str(sockets / "engine.sock"),
             environ=self._environ,
+            log_cap_bytes=self._log_cap_bytes,
             uuids={device.index: device.uuid for device in devices},
         )
         self._link = LauncherLink(sockets=sockets, log=self._home / "run" / "launcher.log", environ=self._environ)
@@ -158,15 +172,17 @@ class LocalEngine:
         if supervisor is not None and is_supervised(supervisor, self._boot_id):
             processes.send_exactly(supervisor["pid"], supervisor["start_ticks"], poke)
 
-    async def read_log(self, key: AttemptKey, offset: int, limit: int) -> tuple[bytes, int]:
-        path = attempt_folder(self._attempts_dir, key.job_id, key.attempt) / records.LOG
+    async def read_log(self, key: AttemptKey, offset: int, limit: int, stream: str = MAIN_STREAM) -> LogPiece:
+        folder = str(attempt_folder(self._attempts_dir, key.job_id, key.attempt))
+        path = os.path.join(folder, records.LOG) if stream == MAIN_STREAM else output.streams(folder).get(stream)
         try:
-            with os.fdopen(records.open_plain(str(path)), "rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(min(max(0, offset), size))
-                return file.read(max(0, limit)), size
+            found = output.read_piece(path or "", offset, limit)
         except FileNotFoundError:
-            return b"", 0
+            return LogPiece(start=0, content=b"", size=0)
+        return LogPiece(start=found.start, content=found.content, size=found.size, n_cut=found.n_cut)
+
+    async def log_streams(self, key: AttemptKey) -> Sequence[str]:
+        return tuple(output.streams(str(attempt_folder(self._attempts_dir, key.job_id, key.attempt))))
 
     async def free_bytes(self) -> int:
         return shutil.disk_usage(self._attempts_dir).free

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from runtime.engines.contract import LaunchOrder
 from runtime.model.states import ExitReason
-from runtime.node import checkpoints, command, environment, metric_sources, records
+from runtime.node import checkpoints, command, environment, metric_sources, output, records
 from runtime.node.launch_errors import CannotLaunch
 from runtime_client.models import JobSpec
 from runtime_client.snapshot import SnapshotMissing, unpack
@@ -32,6 +32,8 @@ class NodeFacts:
     poke: str
     """Path of the datagram socket that the engine listens at."""
     environ: Mapping[str, str]
+    log_cap_bytes: int
+    """Of each file of output; the middle of what is longer is cut out."""
     uuids: Mapping[int, str]
     """Of the devices, by index."""
 
@@ -80,7 +82,7 @@ def prepare(order: LaunchOrder, spec: JobSpec, node: NodeFacts) -> Prepared:
     folder = attempt_folder(node.attempts_dir, order.key.job_id, order.key.attempt)
     job_folder = folder.parent
     checkpoint_dir = job_folder / "checkpoints"
-    for path in (folder, checkpoint_dir):
+    for path in (folder, folder / output.RANKS, checkpoint_dir):
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     working_folder = _working_folder(spec, job_folder)
     try:
@@ -142,6 +144,7 @@ def _write(spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepare
         "marker": prepared.marker,
         "poke": node.poke,
         "grace_s": spec.grace_seconds,
+        "log_cap_bytes": node.log_cap_bytes,
     }
     # Not durable: after a power cut the server orders this attempt again, whole.
     records.write(str(prepared.folder / records.ORDER), record, is_durable=False)

@@ -14,7 +14,7 @@ import signal
 import socket
 import time
 
-from runtime.node import cgroups, ports, processes, records
+from runtime.node import cgroups, output, ports, processes, records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,6 +116,9 @@ class _Attempt:
         """On the monotonic clock; None: nobody asked it to stop."""
         self._was_killed = False
         self._oom_kills = 0
+        self._keeper = output.Keeper(folder, int(order["log_cap_bytes"]))
+        self._kept_at = time.monotonic()
+        self._next_look_s = 0.0
 
     def run(self) -> None:
         failure = self._start()
@@ -126,6 +129,7 @@ class _Attempt:
         self._read_stop_order()
         self._wait()
         self._end_leftovers()
+        self._keeper.look(0.0, POLL_S)
         _leave_group(self._group)
         self._record_exit(self._ending())
 
@@ -170,7 +174,7 @@ class _Attempt:
             self._reap()
             if not self._awaited:
                 return
-            wait_s = POLL_S
+            wait_s = self._keep_output()
             if self._kill_at is not None:
                 wait_s = min(wait_s, self._kill_at - time.monotonic())
                 if wait_s <= 0:
@@ -181,6 +185,15 @@ class _Attempt:
                 self._begin_stop(float(self._order["grace_s"]))
             elif received is None or received.si_signo == signal.SIGUSR1:
                 self._read_stop_order()
+
+    def _keep_output(self) -> float:
+        """Keep the output within its bound; how long to wait for the next look."""
+        passed_s = time.monotonic() - self._kept_at
+        if passed_s >= self._next_look_s:
+            self._next_look_s = self._keeper.look(passed_s, POLL_S)
+            self._kept_at = time.monotonic()
+            return self._next_look_s
+        return self._next_look_s - passed_s
 
     def _read_stop_order(self) -> None:
         try:
