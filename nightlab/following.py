@@ -7,9 +7,9 @@ import time
 from runtime_client.models import JobView
 from runtime_client.protocol import Runtime
 
+from .job_output import StreamsFollower
 from .output import duration, note
 from .patience import patiently
-from .rank_output import StreamsFollower
 
 PAUSE_FIRST_S = 0.1
 PAUSE_MAX_S = 1.0
@@ -28,7 +28,7 @@ class JobFollower:
         rank: str | None = None,
         attempt: int | None = None,
     ) -> None:
-        """`rank`: see `rank_output.is_wanted`; `attempt`: only this one (None: all, one after the other)."""
+        """`rank`: see `job_output.is_wanted`; `attempt`: only this one (None: all, one after the other)."""
         self._client = client
         self._job_id = job_id
         self._rank = rank

@@ -121,8 +121,7 @@ def logs(
     """
     from nightlab.failure import wrong_use
     from nightlab.following import JobFollower
-    from nightlab.job_page import last_lines
-    from nightlab.rank_output import ALL, print_errors, print_last_lines
+    from nightlab.job_output import ALL, last_lines, print_errors, print_last_lines
 
     if rank is not None and rank != ALL and not rank.isdecimal():
         raise wrong_use(f"--rank {rank!r} is neither a number nor `{ALL}`", code="bad_rank")

@@ -1,4 +1,4 @@
-"""The output of ranks for a person: one rank's, or that of all, each line with its rank; and error lines alone."""
+"""The output of a job for a person: the common one, one rank's, or that of all ranks; and error lines alone."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import sys
 from dataclasses import dataclass, field
 from functools import partial
 
-from runtime_client.models import LogErrors
+from runtime_client.models import LogChunk, LogErrors
 from runtime_client.protocol import Runtime
 
-from .job_page import last_lines
 from .patience import patiently
 
 ALL = "all"
+BYTES_A_LINE = 200
+CHUNK_LIMIT_BYTES = 16 * 1024 * 1024
 
 
 def is_wanted(stream: str, rank: str | None) -> bool:
@@ -38,6 +39,18 @@ def print_last_lines(client: Runtime, job_id: str, attempt: int | None, rank: st
             for line in chunk.text.splitlines():
                 sys.stdout.write(f"{label(stream) if rank == ALL else ''}{line}\n")
     return list(found.streams)
+
+
+def last_lines(client: Runtime, job_id: str, attempt: int | None, n_lines: int, *, stream: str = "main") -> LogChunk:
+    """The last lines of an attempt's output; reads backwards no further than needed, and 16 MiB at most."""
+    size = min(CHUNK_LIMIT_BYTES, max(4096, n_lines * BYTES_A_LINE))
+    while True:
+        chunk = client.logs(job_id, attempt=attempt, offset=-size, limit=size, stream=stream)
+        lines = chunk.text.splitlines(keepends=True)
+        is_all = len(chunk.text.encode()) < size
+        if len(lines) > n_lines or is_all or size >= CHUNK_LIMIT_BYTES:
+            return chunk.model_copy(update={"text": "".join(lines[-n_lines:])})
+        size = min(CHUNK_LIMIT_BYTES, size * 4)
 
 
 @dataclass(slots=True, kw_only=True)
