@@ -11,6 +11,14 @@ from collections.abc import Collection, Mapping, Sequence
 
 from runtime.model.nouns import Device
 from runtime.node import machine_locks
+from runtime.node.device_probe import PRETENDED_VARIABLE
+
+
+def device_locks_for(devices: Sequence[Device], environ: Mapping[str, str]) -> DeviceLocks:
+    """Locks for accelerators. Pretended ones are shared only by those that share the folder that plays them."""
+    played = environ.get(PRETENDED_VARIABLE)
+    real = [device for device in devices if not device.is_fake]
+    return DeviceLocks(devices, played) if played else DeviceLocks(real, None)
 
 
 class DeviceLocks:

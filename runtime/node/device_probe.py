@@ -89,9 +89,10 @@ class NvmlProbe:
     def __init__(self, devices: Sequence[Device]) -> None:
         self._devices = list(devices)
         self._handles: dict[int, Any] | None = None
+        self._log = kernel_log.KernelLog()
 
     def look(self) -> Mapping[int, Sight]:
-        faults = kernel_log.fatal_faults(kernel_log.read())
+        faults = self._log.fatal_faults()
         nvml = _nvml()
         try:
             handles = self._handles = self._handles or self._open(nvml)

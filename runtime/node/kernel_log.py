@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 FATAL_XIDS = {
     46: "the GPU stopped processing",
@@ -29,42 +29,50 @@ FATAL_XIDS = {
 _XID = re.compile(r"NVRM: Xid \(PCI:(?P<bus>[0-9a-fA-F:.]+)\): (?P<number>\d+)\b")
 _LOADED = re.compile(r"NVRM: loading NVIDIA UNIX")
 _DEVICE = "/dev/kmsg"
-_MOST_BYTES = 8 * 1024 * 1024
+_LONGEST_LINE = 8192
 
 
-def read() -> list[str]:
-    """The lines that the kernel still has; none where this user may not read them."""
-    try:
-        descriptor = os.open(_DEVICE, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return []
-    lines: list[str] = []
-    n_bytes = 0
-    try:
-        while n_bytes < _MOST_BYTES:
-            try:
-                record = os.read(descriptor, 8192)
-            except BrokenPipeError:
-                continue  # The next line was overwritten meanwhile; the one after it comes.
-            n_bytes += len(record)
-            lines.append(record.decode(errors="replace").partition(";")[2].partition("\n")[0])
-    except OSError:  # No more lines (EAGAIN), or it may be opened but not read (EPERM).
-        return lines
-    finally:
-        os.close(descriptor)
-    return lines
+class KernelLog:
+    """Read as it grows, so that a look costs what is new."""
+
+    def __init__(self, path: str = _DEVICE) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+        self._faults: dict[str, str] = {}
+
+    def fatal_faults(self) -> Mapping[str, str]:
+        """By short bus id: the first fatal fault since the driver was loaded, in words.
+
+        None at all where this user may not read the log.
+        """
+        note_faults(self._new_lines(), self._faults)
+        return self._faults
+
+    def _new_lines(self) -> list[str]:
+        lines: list[str] = []
+        try:
+            if self._descriptor is None:
+                self._descriptor = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            while True:
+                try:
+                    record = os.read(self._descriptor, _LONGEST_LINE)
+                except BrokenPipeError:
+                    continue  # The next line was overwritten meanwhile; the one after it comes.
+                if not record:
+                    return lines
+                lines.append(record.decode(errors="replace").partition(";")[2].partition("\n")[0])
+        except OSError:  # No more lines (EAGAIN), or this user may not read it.
+            return lines
 
 
-def fatal_faults(lines: Iterable[str]) -> dict[str, str]:
-    """By short bus id: the first fatal fault since the driver was loaded, in words."""
-    found: dict[str, str] = {}
+def note_faults(lines: Iterable[str], faults: dict[str, str]) -> None:
+    """Add fatal faults to those by short bus id; a driver that is loaded again begins without any."""
     for line in lines:
         if _LOADED.search(line):
-            found.clear()
+            faults.clear()
         match = _XID.search(line)
         if match and int(match["number"]) in FATAL_XIDS:
-            found.setdefault(short_bus_id(match["bus"]), describe_xid(int(match["number"])))
-    return found
+            faults.setdefault(short_bus_id(match["bus"]), describe_xid(int(match["number"])))
 
 
 def describe_xid(number: int) -> str:
