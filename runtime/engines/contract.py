@@ -125,7 +125,18 @@ class MetricsRead:
     """(name, value, step, seconds since the epoch)"""
 
 
-NodeReport = Started | Checkpointed | Exited | NotLaunched | MetricsRead
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevicesSeen:
+    """What the devices of a node showed, when that has changed."""
+
+    node_id: str
+    devices: tuple[int, ...]
+    """All that were looked at; of others nothing is said."""
+    unfit: tuple[tuple[int, str], ...]
+    """Those of them that must not be given out now, and in words why: used by others, not answering, faulty."""
+
+
+NodeReport = Started | Checkpointed | Exited | NotLaunched | MetricsRead | DevicesSeen
 
 
 class Engine(Protocol):

@@ -7,7 +7,7 @@ end, adoption, strangers ended, reports fenced by generation.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from runtime.engines.contract import (
     MAIN_STREAM,
     AttemptKey,
     Checkpointed,
+    DevicesSeen,
     Exited,
     LaunchOrder,
     LogPiece,
@@ -213,6 +214,12 @@ class FakeEngine:
         attempt = self._live(key)
         attempt.checkpoint_step = step
         self._say(Checkpointed(key=key, generation=attempt.generation, step=step))
+
+    def see_devices(self, unfit: Mapping[int, str], *, node_id: str = "local") -> None:
+        """Look at the devices of a node: these are not fit, for these reasons, and all others are."""
+        node = next(node for node in self.nodes if node.node_id == node_id)
+        devices = tuple(device.index for device in node.devices)
+        self._say(DevicesSeen(node_id=node_id, devices=devices, unfit=tuple(sorted(unfit.items()))))
 
     def print(self, key: AttemptKey, text: str, *, stream: str = MAIN_STREAM) -> None:
         """The command writes to its output, or a rank to its own."""

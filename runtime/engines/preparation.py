@@ -36,6 +36,8 @@ class NodeFacts:
     """Of each file of output; the middle of what is longer is cut out."""
     uuids: Mapping[int, str]
     """Of the devices, by index."""
+    use_locks: Mapping[int, str]
+    """Paths of the locks that a supervisor shares while its attempt is on these devices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,11 @@ class Prepared:
 
 def attempt_folder(attempts_dir: Path, job_id: str, attempt: int) -> Path:
     return attempts_dir / job_id / str(attempt)
+
+
+def devices_on(order: LaunchOrder, node_id: str) -> tuple[int, ...]:
+    """The devices of an attempt on one node."""
+    return tuple(index for placement in order.placements if placement.node_id == node_id for index in placement.devices)
 
 
 def marker_of(attempt_token: str) -> str:
@@ -145,6 +152,7 @@ def _write(spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepare
         "poke": node.poke,
         "grace_s": spec.grace_seconds,
         "log_cap_bytes": node.log_cap_bytes,
+        "locks": [node.use_locks[index] for index in devices_on(order, node.node_id) if index in node.use_locks],
     }
     # Not durable: after a power cut the server orders this attempt again, whole.
     records.write(str(prepared.folder / records.ORDER), record, is_durable=False)

@@ -28,6 +28,8 @@ class Watched:
     key: AttemptKey
     generation: int
     prepared: Prepared
+    devices: tuple[int, ...] = ()
+    """On this node."""
     supervisor: dict[str, Any] | None = None
     """Its record, once it has claimed the attempt."""
     is_started: bool = False
@@ -51,6 +53,11 @@ class Watched:
         if self.supervisor is None:
             self.supervisor = self.record(records.SUPERVISOR)
         return self.supervisor
+
+    @property
+    def supervisor_pid(self) -> int | None:
+        """As far as it is known; it may be gone."""
+        return None if self.supervisor is None else self.supervisor.get("pid")
 
 
 def is_supervised(supervisor: dict[str, Any], boot_id: str) -> bool:

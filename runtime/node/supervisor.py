@@ -7,6 +7,7 @@ signals and a slow poll; it uses no processor time while the job runs. Standard 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -14,7 +15,7 @@ import signal
 import socket
 import time
 
-from runtime.node import cgroups, output, ports, processes, records
+from runtime.node import cgroups, machine_locks, output, ports, processes, records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ class _Attempt:
     def _start(self) -> dict[str, Any] | None:
         """Start the leader and record it. Returns what went wrong, if the command never ran."""
         try:
+            _share_locks(self._order["locks"])
             port = self._hold_port()
             self._leader, failure = _spawn(self._folder, self._order)
         except OSError as error:
@@ -364,3 +366,13 @@ def _enter_group(path: str | None) -> None:
 def _leave_group(path: str | None) -> None:
     if path is not None:
         cgroups.remove(path)
+
+
+def _share_locks(paths: list[str]) -> None:
+    """Hold the attempt's devices on this machine until we end, whatever becomes of the server.
+
+    The server that ordered it has these devices; one that has them no more is told by its next look.
+    """
+    for path in paths:
+        with contextlib.suppress(OSError):
+            machine_locks.take(path, is_shared=True)

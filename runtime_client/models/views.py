@@ -128,7 +128,9 @@ class DeviceView(Wire):
     reserved_for: str | None = None
     reserved_until: float | None = None
     busy_external: bool = False
-    """Somebody else computes on it."""
+    """Somebody else computes on it, or it is not fit for another reason: nothing is started there."""
+    busy_reason: str | None = None
+    """In words, with process and user where they are known."""
 
 
 class NodeView(Wire):
