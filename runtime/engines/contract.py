@@ -22,6 +22,23 @@ class AttemptKey:
     attempt: int
 
 
+MAIN_STREAM = "main"
+"""The output of the leader, and of all that share it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPiece:
+    """Part of a stream of output."""
+
+    start: int
+    """Where it begins: later than asked for, when that was cut out of a long output."""
+    content: bytes
+    size: int
+    """Of the whole stream, with all that was cut out."""
+    n_cut: int = 0
+    """Bytes that were cut out right before it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOrder:
     """Everything a node needs to start one attempt. Sending it twice starts it once."""
@@ -111,7 +128,18 @@ class MetricsRead:
     """(name, value, step, seconds since the epoch)"""
 
 
-NodeReport = Started | Checkpointed | Exited | NotLaunched | MetricsRead
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevicesSeen:
+    """What the devices of a node showed, when that has changed."""
+
+    node_id: str
+    devices: tuple[int, ...]
+    """All that were looked at; of others nothing is said."""
+    unfit: tuple[tuple[int, str], ...]
+    """Those of them that must not be given out now, and in words why: used by others, not answering, faulty."""
+
+
+NodeReport = Started | Checkpointed | Exited | NotLaunched | MetricsRead | DevicesSeen
 
 
 class Engine(Protocol):
@@ -131,8 +159,12 @@ class Engine(Protocol):
 
     async def stop(self, order: StopAttempt, generation: int) -> None: ...
 
-    async def read_log(self, key: AttemptKey, offset: int, limit: int) -> tuple[bytes, int]:
-        """Bytes of the attempt's output from `offset`, and its present size. Empty when there is none."""
+    async def read_log(self, key: AttemptKey, offset: int, limit: int, stream: str = MAIN_STREAM) -> LogPiece:
+        """Bytes of a stream of the attempt's output from `offset`. Empty when there is none."""
+        ...
+
+    async def log_streams(self, key: AttemptKey) -> Sequence[str]:
+        """Names of the streams that there are: `main`, and for ranks with files of their own `0`, `0.err`, `1`, ..."""
         ...
 
     async def free_bytes(self) -> int:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from runtime.engines.contract import LaunchOrder
 from runtime.engines.warm_plan import WarmPlan, warm_plan
 from runtime.model.states import ExitReason
-from runtime.node import checkpoints, command, environment, metric_sources, records
+from runtime.node import checkpoints, command, environment, metric_sources, output, records
 from runtime.node.launch_errors import CannotLaunch
 from runtime_client.models import JobSpec
 from runtime_client.snapshot import SnapshotMissing, unpack
@@ -33,8 +33,12 @@ class NodeFacts:
     poke: str
     """Path of the datagram socket that the engine listens at."""
     environ: Mapping[str, str]
+    log_cap_bytes: int
+    """Of each file of output; the middle of what is longer is cut out."""
     uuids: Mapping[int, str]
     """Of the devices, by index."""
+    use_locks: Mapping[int, str]
+    """Paths of the locks that a supervisor shares while its attempt is on these devices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +55,11 @@ class Prepared:
 
 def attempt_folder(attempts_dir: Path, job_id: str, attempt: int) -> Path:
     return attempts_dir / job_id / str(attempt)
+
+
+def devices_on(order: LaunchOrder, node_id: str) -> tuple[int, ...]:
+    """The devices of an attempt on one node."""
+    return tuple(index for placement in order.placements if placement.node_id == node_id for index in placement.devices)
 
 
 def marker_of(attempt_token: str) -> str:
@@ -85,7 +94,7 @@ def prepare(order: LaunchOrder, spec: JobSpec, node: NodeFacts) -> Prepared:
     folder = attempt_folder(node.attempts_dir, order.key.job_id, order.key.attempt)
     job_folder = folder.parent
     checkpoint_dir = job_folder / "checkpoints"
-    for path in (folder, checkpoint_dir):
+    for path in (folder, folder / output.RANKS, checkpoint_dir):
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     working_folder = _working_folder(spec, job_folder)
     try:
@@ -156,6 +165,8 @@ def _with_order(
         "marker": prepared.marker,
         "poke": node.poke,
         "grace_s": spec.grace_seconds,
+        "log_cap_bytes": node.log_cap_bytes,
+        "locks": [node.use_locks[index] for index in devices_on(order, node.node_id) if index in node.use_locks],
     }
     lasting = environment.lasting_environment(spec, facts, variables)
     plan = warm_plan(spec, rendered, working_folder, lasting, own_folder=prepared.folder)

@@ -10,10 +10,13 @@ from typing import Any
 
 from runtime.engines.contract import AttemptKey, Exited, MetricsRead, NodeReport, NotLaunched, Started
 from runtime.engines.preparation import Prepared, save_positions
+from runtime.model.root_cause import RankTail
 from runtime.model.states import ExitReason
-from runtime.node import checkpoints, metric_sources, processes, records
+from runtime.node import checkpoints, metric_sources, output, processes, records
 
 LOG_TAIL_BYTES = 64 * 1024
+RANK_TAIL_BYTES = 16 * 1024
+MOST_RANK_TAILS = 64
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _NOT_THE_COMMAND = frozenset({errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.EIO, errno.EADDRINUSE})
 
@@ -25,6 +28,8 @@ class Watched:
     key: AttemptKey
     generation: int
     prepared: Prepared
+    devices: tuple[int, ...] = ()
+    """On this node."""
     supervisor: dict[str, Any] | None = None
     """Its record, once it has claimed the attempt."""
     is_started: bool = False
@@ -48,6 +53,11 @@ class Watched:
         if self.supervisor is None:
             self.supervisor = self.record(records.SUPERVISOR)
         return self.supervisor
+
+    @property
+    def supervisor_pid(self) -> int | None:
+        """As far as it is known; it may be gone."""
+        return None if self.supervisor is None else self.supervisor.get("pid")
 
 
 def is_supervised(supervisor: dict[str, Any], boot_id: str) -> bool:
@@ -108,10 +118,23 @@ def keep_positions(watched: Watched) -> None:
 
 
 def log_tail(watched: Watched) -> str:
+    return _tail(str(watched.prepared.folder / records.LOG), LOG_TAIL_BYTES)
+
+
+def rank_tails(watched: Watched) -> tuple[RankTail, ...]:
+    """The end of what each rank wrote into files of its own: its output, then its errors."""
+    texts: dict[int, str] = {}
+    for stream, path in sorted(output.streams(str(watched.prepared.folder)).items()):
+        rank = output.rank_of(stream)
+        if rank is not None and (rank in texts or len(texts) < MOST_RANK_TAILS):
+            texts[rank] = texts.get(rank, "") + _tail(path, RANK_TAIL_BYTES)
+    return tuple(RankTail(rank=rank, text=text) for rank, text in sorted(texts.items()))
+
+
+def _tail(path: str, n_bytes: int) -> str:
     try:
-        with os.fdopen(records.open_plain(str(watched.prepared.folder / records.LOG)), "rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - LOG_TAIL_BYTES))
-            return file.read(LOG_TAIL_BYTES).decode(errors="replace")
+        size = output.read_piece(path, 0, 0).size
+        return output.read_piece(path, size - n_bytes, n_bytes).content.decode(errors="replace")
     except OSError:
         return ""
 
@@ -130,6 +153,7 @@ def ending_reports(watched: Watched, ending: dict[str, Any]) -> list[NodeReport]
             was_killed=ending["was_killed"],
             ended_at_s=ending["ended_at"],
             log_tail=log_tail(watched),
+            rank_tails=rank_tails(watched),
             checkpoint_step=newest_checkpoint(watched),
             supervisor_lost=ending.get("supervisor_lost", False),
             node_restarted=ending.get("node_restarted", False),

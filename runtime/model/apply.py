@@ -351,7 +351,7 @@ def _stand(state: State, event: StandingEvent) -> None:
         case DevicesUnreserved():
             state.put_standing(standing.without(event.devices))
         case DevicesBusySeen():
-            state.put_standing(replace(standing, busy_external=tuple(sorted(event.devices))))
+            state.put_standing(standing.with_busy(event.devices, event.reasons))
 
 
 def _illegal(state: State, job_id: str, event: Event, why: str) -> IllegalTransition:

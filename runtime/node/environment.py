@@ -68,6 +68,10 @@ class AttemptFacts:
         return self.folder / "preempt-notice"
 
     @property
+    def rank_logs(self) -> Path:
+        return self.folder / "ranks"
+
+    @property
     def hyperparameters(self) -> Path:
         return self.folder / "hyperparameters.yaml"
 
@@ -102,6 +106,7 @@ def _own_variables(spec: JobSpec, facts: AttemptFacts) -> dict[str, str]:
         "NIGHTLAB_ATTEMPT": str(facts.attempt),
         "NIGHTLAB_CHECKPOINT_DIR": str(facts.checkpoint_dir),
         "NIGHTLAB_PREEMPT_FILE": str(facts.notice),
+        "NIGHTLAB_RANK_LOG_DIR": str(facts.rank_logs),
         MARKER_VARIABLE: facts.marker,
         "HYPERPARAMETERS_PATH": str(facts.hyperparameters),
         "MLFLOW_TRACKING_URI": facts.tracking_url,
@@ -128,6 +133,9 @@ def _own_variables(spec: JobSpec, facts: AttemptFacts) -> dict[str, str]:
         own["CODE_SOURCE_PATH"] = str(facts.working_folder)
     if spec.seed is not None:
         own["NIGHTLAB_SEED"] = str(spec.seed)
+    if facts.n_ranks > 1:
+        # torchrun takes these for its --log-dir and --tee: a file for each rank, besides the common output.
+        own |= {"PET_LOG_DIR": str(facts.rank_logs), "PET_TEE": "3"}
     if facts.resume_from is not None:
         own["NIGHTLAB_RESUME_FROM"] = str(facts.resume_from)
     if facts.cores is not None:

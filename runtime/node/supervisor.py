@@ -7,6 +7,7 @@ signals and a slow poll; it uses no processor time while the job runs. Standard 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -14,7 +15,7 @@ import signal
 import socket
 import time
 
-from runtime.node import cgroups, ports, processes, records
+from runtime.node import cgroups, machine_locks, output, ports, processes, records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,6 +129,9 @@ class _Attempt:
         """On the monotonic clock; None: nobody asked it to stop."""
         self._was_killed = False
         self._oom_kills = 0
+        self._keeper = output.Keeper(folder, int(order["log_cap_bytes"]))
+        self._kept_at = time.monotonic()
+        self._next_look_s = 0.0
 
     def run(self) -> None:
         failure = self._start()
@@ -138,12 +142,14 @@ class _Attempt:
         self._read_stop_order()
         self._wait()
         self._end_leftovers()
+        self._keeper.look(0.0, POLL_S)
         _leave_group(self._group)
         self._record_exit(self._ending())
 
     def _start(self) -> dict[str, Any] | None:
         """Start the leader and record it. Returns what went wrong, if the command never ran."""
         try:
+            _share_locks(self._order["locks"])
             port = self._hold_port()
             self._leader, failure = _spawn(self._folder, self._order)
         except OSError as error:
@@ -188,7 +194,7 @@ class _Attempt:
             self._reap()
             if not self._awaited:
                 return
-            wait_s = POLL_S
+            wait_s = self._keep_output()
             if self._kill_at is not None:
                 wait_s = min(wait_s, self._kill_at - time.monotonic())
                 if wait_s <= 0:
@@ -199,6 +205,15 @@ class _Attempt:
                 self._begin_stop(float(self._order["grace_s"]))
             elif received is None or received.si_signo == signal.SIGUSR1:
                 self._read_stop_order()
+
+    def _keep_output(self) -> float:
+        """Keep the output within its bound; how long to wait for the next look."""
+        passed_s = time.monotonic() - self._kept_at
+        if passed_s >= self._next_look_s:
+            self._next_look_s = self._keeper.look(passed_s, POLL_S)
+            self._kept_at = time.monotonic()
+            return self._next_look_s
+        return self._next_look_s - passed_s
 
     def _read_stop_order(self) -> None:
         try:
@@ -375,3 +390,13 @@ def _enter_group(path: str | None) -> None:
 def _leave_group(path: str | None) -> None:
     if path is not None:
         cgroups.remove(path)
+
+
+def _share_locks(paths: list[str]) -> None:
+    """Hold the attempt's devices on this machine until we end, whatever becomes of the server.
+
+    The server that ordered it has these devices; one that has them no more is told by its next look.
+    """
+    for path in paths:
+        with contextlib.suppress(OSError):
+            machine_locks.take(path, is_shared=True)

@@ -117,8 +117,15 @@ def describe_standing(standing: Standing) -> str | None:
     for reservation in standing.reservations:
         parts.append(f"{_devices(reservation.devices)} reserved for {reservation.holder}")
     if standing.busy_external:
-        parts.append(f"{_devices(standing.busy_external)} used by others (busy_external)")
+        parts.append(_describe_busy(standing))
     return "; ".join(parts) or None
+
+
+def _describe_busy(standing: Standing) -> str:
+    reasons: dict[str, list[int]] = {}
+    for device in standing.busy_external:
+        reasons.setdefault(standing.busy_reason(device) or "used by others", []).append(device)
+    return "; ".join(f"{_devices(indexes)} {reason} (busy_external)" for reason, indexes in reasons.items())
 
 
 def _devices(indexes: Iterable[int]) -> str:

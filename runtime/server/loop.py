@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from runtime.engines.contract import AttemptKey, MetricsRead, NodeReport
+from runtime.engines.contract import AttemptKey, DevicesSeen, MetricsRead, NodeReport
 from runtime.model.events import Event
 from runtime.model.state import State
 from runtime.model.states import StopCause
@@ -35,7 +35,14 @@ from .inbox import Accepted, CancelJob, Inbox, Instruct, Item, PartWithJobs, Req
 from .lookup import Found, look_up
 from .metrics_intake import MetricsIntake
 from .orders import Orders
-from .reactor import CriteriaFacts, Rules, events_from_cancel, events_from_parting, events_from_report
+from .reactor import (
+    CriteriaFacts,
+    Rules,
+    events_from_cancel,
+    events_from_devices,
+    events_from_parting,
+    events_from_report,
+)
 from .recovery import recover
 from .refusal import Refused, no_such_job, refused
 from .submission import Submission, Taken, TokenKey, take
@@ -237,6 +244,8 @@ class Loop:
                 answers.others.append((item, _instruct(draft, item)))
             case MetricsRead():
                 return
+            case DevicesSeen():
+                draft.add_all(events_from_devices(self.state, item), Actor(name=f"node:{item.node_id}"))
             case report:
                 facts = found.criteria.get(report.key, CriteriaFacts())
                 events = events_from_report(self.state, report, facts, now_s=draft.at_s, rules=self.rules)

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from runtime.engines.contract import AttemptKey, Checkpointed, Exited, NotLaunched, Started
+from runtime.engines.contract import AttemptKey, Checkpointed, DevicesSeen, Exited, NotLaunched, Started
 from runtime.model.events import (
     AttemptEnded,
     AttemptStarted,
     CheckpointSeen,
+    DevicesBusySeen,
     Event,
     JobEnded,
     NodeJoined,
@@ -87,6 +88,23 @@ def events_from_report(
             return [_ended(job, ending, None, now_s, rules.retry)]
         case _ as unknown:
             assert_never(unknown)
+
+
+def events_from_devices(state: State, report: DevicesSeen) -> list[Event]:
+    """What a look at the devices of a node means; of devices that were not looked at, what was said before holds."""
+    if report.node_id not in state.nodes:
+        return []
+    standing = state.standing(report.node_id)
+    kept = {
+        device: standing.busy_reason(device) or "used by others"
+        for device in standing.busy_external
+        if device not in report.devices
+    }
+    now = tuple(sorted((kept | dict(report.unfit)).items()))
+    devices, reasons = tuple(device for device, _ in now), tuple(reason for _, reason in now)
+    if (devices, reasons) == (standing.busy_external, standing.busy_reasons):
+        return []
+    return [DevicesBusySeen(node_id=report.node_id, devices=devices, reasons=reasons)]
 
 
 def events_from_registration(state: State, node: Node, *, now_s: float, rules: Rules) -> list[Event]:

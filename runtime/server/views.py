@@ -165,6 +165,7 @@ def _node_view(node: Node, jobs: Iterable[Job], standing: Standing) -> NodeView:
                 reserved_for=None if (kept := reserved.get(device.index)) is None else kept.holder,
                 reserved_until=None if kept is None else kept.until_s,
                 busy_external=device.index in standing.busy_external,
+                busy_reason=standing.busy_reason(device.index),
             )
             for device in node.devices
         ),

@@ -16,7 +16,7 @@ import pytest
 from local_engine_lab import alive, eventually, job, local_engine, local_lab, pids_in, run_to_end
 
 from runtime.engines.conformance import Lab, opened, stop
-from runtime.engines.contract import Exited, LaunchOrder, NotLaunched, Started
+from runtime.engines.contract import Exited, LaunchOrder, LogPiece, NotLaunched, Started
 from runtime.engines.launcher_link import LauncherLink
 from runtime.model.states import EXIT_REQUEUE, ExitReason, StopCause
 from runtime.node import cgroups, processes, records
@@ -400,7 +400,8 @@ def test_garbage_in_the_output_does_no_harm(tmp_path: Path) -> None:
             assert ended.exit_code == 4
             assert ended.log_tail.endswith("the end")
             assert len(ended.log_tail) <= 64 * 1024
-            assert (await lab.engine.read_log(launch.key, 300000, 100)) == (b"the end", 300007)
+            tail = await lab.engine.read_log(launch.key, 300000, 100)
+            assert tail == LogPiece(start=300000, content=b"the end", size=300007)
 
     asyncio.run(run())
 

@@ -257,9 +257,11 @@ def test_a_warm_attempt_is_asked_to_stop_and_killed_like_any_other(tmp_path: Pat
             await lab.engine.start(running, 1)
             assert (await lab.next(Started, running.key)).launch == "warm"
             pids = await pids_in(folder / "pids", 2)
-            marked = processes.carriers(marker_of(running.attempt_token), processes.table())
-            assert pids <= marked, "the tree can be found by its marker, should its supervisor be lost"
-            assert len(marked) >= 3
+            marker = marker_of(running.attempt_token)
+            # Its tree can be found by its marker, should its supervisor be lost.
+            await eventually(lambda: len(processes.carriers(marker, processes.table())) >= 3, "three marked processes")
+            marked = processes.carriers(marker, processes.table())
+            assert pids <= marked
             await lab.engine.stop(stop(running, grace_s=0.2), 1)
             ended = await lab.next(Exited, running.key)
             assert ended.was_killed

@@ -48,7 +48,8 @@ def test_a_plain_python_command_can_start_warm(
     "command",
     [
         "python t.py | tee log", "python t.py && echo", "X=1 python t.py", "python t.py $HOME", "python t.py > o",
-        "cd sub; python t.py", 'python t.py "a"', "python t.py *.txt", "python t.py ~", "python t.py # no", "python t.py {a,b}",
+        "cd sub; python t.py", 'python t.py "a"', "python t.py *.txt", "python t.py ~", "python t.py # no",
+        "python t.py {a,b}",
         "bash t.sh", "torchrun t.py", ("env", "python", "t.py"),
         "python -u t.py", "python -c 'print(1)'", "python", "python missing.py", "python .", "no-python/python t.py",
     ],
@@ -93,7 +94,8 @@ def test_modules_beside_the_script_are_followed_and_never_suggested(folder: Path
 
 
 def test_what_may_not_be_imported_is_not_suggested(folder: Path) -> None:
-    source = "import numpy\ntry:\n    import wandb\nexcept ImportError: pass\nif X:\n    import jax\ndef f():\n    import torch\n"
+    tried = "try:\n    import wandb\nexcept ImportError: pass\n"
+    source = f"import numpy\n{tried}if X:\n    import jax\ndef f():\n    import torch\n"
     assert suggestion(folder, source) == ("numpy",)
 
 
@@ -101,7 +103,8 @@ def test_what_may_not_be_imported_is_not_suggested(folder: Path) -> None:
     "change",
     [
         "os.environ['OMP_NUM_THREADS'] = '4'", "os.environ.setdefault('A', 'b')", "os.environ.update(A='b')",
-        "environ['A'] = 'b'", "del os.environ['A']", "os.putenv('A', 'b')", "sys.path.insert(0, 'src')", "sys.path = []",
+        "environ['A'] = 'b'", "del os.environ['A']", "os.putenv('A', 'b')", "sys.path.insert(0, 'src')",
+        "sys.path = []",
         "os.chdir('/')", "def f(): os.environ['A'] = 'b'\nf()", "if True: os.environ['A'] = 'b'",
         "mp.set_start_method('spawn')", "from settings import x",
     ],
