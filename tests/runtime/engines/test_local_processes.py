@@ -20,7 +20,7 @@ from runtime.engines.contract import Exited, LaunchOrder, LogPiece, NotLaunched,
 from runtime.engines.launcher_link import LauncherLink
 from runtime.model.states import EXIT_REQUEUE, ExitReason, StopCause
 from runtime.node import cgroups, processes, records
-from runtime.node.launcher import PROCESS_NAME, VERSION
+from runtime.node.launcher import PROCESS_NAME, VERSION, VERSION
 
 STUBBORN = """
 import os, signal, sys, time
@@ -84,7 +84,7 @@ def launcher_of(home: Path) -> int | None:
             name = Path(f"/proc/{pid}/comm").read_text().strip()
         except OSError:
             continue
-        if str(home / "run" / "launcher1.sock").encode() in words and name == PROCESS_NAME:
+        if str(home / "run" / f"launcher{VERSION}.sock").encode() in words and name == PROCESS_NAME:
             return pid
     return None
 
