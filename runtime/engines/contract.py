@@ -7,7 +7,7 @@ engines.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -165,6 +165,14 @@ class Engine(Protocol):
 
     async def log_streams(self, key: AttemptKey) -> Sequence[str]:
         """Names of the streams that there are: `main`, and for ranks with files of their own `0`, `0.err`, `1`, ..."""
+        ...
+
+    async def signs_of_life(self, keys: Sequence[AttemptKey]) -> Mapping[AttemptKey, int]:
+        """A number for each attempt that changes whenever it writes output; those that are not here are left out."""
+        ...
+
+    async def dump_stacks(self, key: AttemptKey) -> str | None:
+        """Where the attempt's processes are now, for people; kept with its output too. None: it can not be told."""
         ...
 
     async def free_bytes(self) -> int:

@@ -177,6 +177,13 @@ class FakeEngine:
         attempt = self.attempts.get(key)
         return (MAIN_STREAM, *(sorted(attempt.rank_logs) if attempt is not None else ()))
 
+    async def signs_of_life(self, keys: Sequence[AttemptKey]) -> Mapping[AttemptKey, int]:
+        found = {key: self.attempts[key] for key in keys if key in self.attempts}
+        return {key: len(one.log) + sum(map(len, one.rank_logs.values())) for key, one in found.items()}
+
+    async def dump_stacks(self, key: AttemptKey) -> str | None:
+        return f"pretended stacks of {key.job_id}" if key in self.attempts else None
+
     async def free_bytes(self) -> int:
         return self.free
 

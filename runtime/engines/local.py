@@ -61,6 +61,7 @@ from runtime.engines.watched import (
     newest_checkpoint,
     not_launched,
     started_report,
+    write_stacks,
 )
 from runtime.model.nouns import Node
 from runtime.model.states import ExitReason
@@ -221,6 +222,21 @@ class LocalEngine:
 
     async def log_streams(self, key: AttemptKey) -> Sequence[str]:
         return tuple(output.streams(str(attempt_folder(self._attempts_dir, key.job_id, key.attempt))))
+
+    async def signs_of_life(self, keys: Sequence[AttemptKey]) -> Mapping[AttemptKey, int]:
+        folders = {key: str(self._watched[key].prepared.folder) for key in keys if key in self._watched}
+
+        def look() -> dict[AttemptKey, int]:
+            return {key: output.written(folder) for key, folder in folders.items()}
+
+        return await asyncio.to_thread(look)
+
+    async def dump_stacks(self, key: AttemptKey) -> str | None:
+        watched = self._watched.get(key)
+        supervisor = None if watched is None else watched.find_supervisor()
+        if watched is None or supervisor is None or not is_supervised(supervisor, self._boot_id):
+            return None
+        return await asyncio.to_thread(write_stacks, watched.prepared.folder, supervisor)
 
     async def free_bytes(self) -> int:
         return shutil.disk_usage(self._attempts_dir).free

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from runtime.engines.contract import AttemptKey, Exited, MetricsRead, NodeReport, NotLaunched, Started
 from runtime.engines.preparation import Prepared, save_positions
 from runtime.model.root_cause import RankTail
 from runtime.model.states import ExitReason
-from runtime.node import checkpoints, metric_sources, output, processes, records
+from runtime.node import cgroups, checkpoints, metric_sources, output, processes, records, stacks
 
 LOG_TAIL_BYTES = 64 * 1024
 RANK_TAIL_BYTES = 16 * 1024
@@ -129,6 +131,16 @@ def rank_tails(watched: Watched) -> tuple[RankTail, ...]:
         if rank is not None and (rank in texts or len(texts) < MOST_RANK_TAILS):
             texts[rank] = texts.get(rank, "") + _tail(path, RANK_TAIL_BYTES)
     return tuple(RankTail(rank=rank, text=text) for rank, text in sorted(texts.items()))
+
+
+def write_stacks(folder: Path, supervisor: dict[str, Any]) -> str | None:
+    """Dump the stacks of all processes of an attempt into its folder; the text. Takes some seconds."""
+    group = supervisor.get("cgroup")
+    below = processes.descendants([supervisor["pid"]], processes.table()) - {supervisor["pid"]}
+    text = stacks.dump(below | (cgroups.members(group) if group else set()), folder)
+    with contextlib.suppress(OSError):  # On a full disk the text still goes where the caller puts it.
+        records.write_text(str(folder / stacks.STACKS), text)
+    return text or None
 
 
 def _tail(path: str, n_bytes: int) -> str:

@@ -108,6 +108,8 @@ class Job:
     n_preemptions: int = 0
     n_stalled: int = 0
     """Attempts in a row that asked for a requeue, or lost their supervisor, without a newer checkpoint."""
+    hang_after_s: float | None = None
+    """A silence so long is a hang; None: learned from the job itself; 0: none is."""
     n_infrastructure: int = 0
     """Attempts in a row that failed through no fault of the job, without a newer checkpoint."""
     avoid: tuple[Placement, ...] = ()

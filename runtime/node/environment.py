@@ -107,6 +107,7 @@ def _own_variables(spec: JobSpec, facts: AttemptFacts) -> dict[str, str]:
         "NIGHTLAB_CHECKPOINT_DIR": str(facts.checkpoint_dir),
         "NIGHTLAB_PREEMPT_FILE": str(facts.notice),
         "NIGHTLAB_RANK_LOG_DIR": str(facts.rank_logs),
+        "NIGHTLAB_STACK_FILE": str(facts.folder / "stacks"),
         MARKER_VARIABLE: facts.marker,
         "HYPERPARAMETERS_PATH": str(facts.hyperparameters),
         "MLFLOW_TRACKING_URI": facts.tracking_url,

@@ -137,6 +137,18 @@ def _hole_from(descriptor: int, offset: int, size: int) -> int:
         return size
 
 
+def written(folder: str) -> int:
+    """A number that changes whenever output is written."""
+    total = 0
+    for path in _files(folder):
+        try:
+            found = os.stat(path, follow_symlinks=False)
+        except OSError:
+            continue
+        total += found.st_size + found.st_mtime_ns
+    return total
+
+
 def streams(folder: str) -> dict[str, str]:
     """The streams of an attempt by name, with their files: `main`, `0`, `0.err`, `1`, ..."""
     found = {MAIN: os.path.join(folder, records.LOG)}

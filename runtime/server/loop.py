@@ -64,6 +64,10 @@ def _nothing() -> None:
     return
 
 
+def _nobody_waits(_ended: Sequence[AttemptKey]) -> None:
+    return
+
+
 @dataclass(slots=True, kw_only=True)
 class Loop:
     config: ServerConfig
@@ -94,6 +98,8 @@ class Loop:
     """The last event that is durable."""
     after_commit: Callable[[], None] = _nothing
     """Told after each commit: the outbox may have grown."""
+    on_ended: Callable[[Sequence[AttemptKey]], None] = _nobody_waits
+    """Told which attempts have ended, after their commit."""
     on_parted: Callable[[], None] = _nothing
     """Told when the last attempt has ended after `part`."""
 
@@ -226,6 +232,7 @@ class Loop:
             self.snapshot_seq = self.committed_seq
         self.orders.send(self.state, launches, draft.stops)
         self.orders.note_ended(draft.ended)
+        self.on_ended(draft.ended)
         self.catalog.forget(draft.rows.ended_at)
         self.hub.publish(event_view(stored) for stored in draft.events)
         self.after_commit()

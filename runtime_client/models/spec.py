@@ -214,6 +214,8 @@ class JobSpec(Wire):
     on_timeout: OnTimeout = OnTimeout.END
     max_total_minutes: Minutes | None = None
     """Run time of all attempts together; then the job has failed, whatever `on_timeout` says."""
+    hang_minutes: Minutes | Literal["off"] | None = None
+    """Without output, metric and checkpoint for so long it is stopped as hung. None: learned from its own rhythm."""
     grace_seconds: float = Field(default=30.0, ge=0, le=3600)
     """Between the preempt notice and the kill."""
 
