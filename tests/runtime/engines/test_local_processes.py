@@ -17,10 +17,10 @@ from local_engine_lab import alive, eventually, job, local_engine, local_lab, pi
 
 from runtime.engines.conformance import Lab, opened, stop
 from runtime.engines.contract import Exited, LaunchOrder, LogPiece, NotLaunched, Started
-from runtime.engines.launcher_link import LauncherLink
+from runtime.engines.launcher_link import plain_launcher
 from runtime.model.states import EXIT_REQUEUE, ExitReason, StopCause
 from runtime.node import cgroups, processes, records
-from runtime.node.launcher import PROCESS_NAME, VERSION, VERSION
+from runtime.node.launcher import PROCESS_NAME, VERSION
 
 STUBBORN = """
 import os, signal, sys, time
@@ -358,7 +358,7 @@ def test_a_dying_launcher_that_still_takes_connections_is_asked_again(tmp_path: 
 
     async def run() -> None:
         async with await asyncio.start_unix_server(hang_up, path):
-            link = LauncherLink(sockets=tmp_path, log=tmp_path / "log", environ=os.environ)
+            link = plain_launcher(sockets=tmp_path, log=tmp_path / "log", environ=os.environ)
             await link.open()
             await link.close()
 
