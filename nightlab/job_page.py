@@ -37,6 +37,9 @@ def print_job(job: JobView) -> None:
             ("attempt", "outcome", "where", "started", "ran", "exit", "why"),
             [_attempt_row(attempt) for attempt in job.attempts],
         )
+        newest = job.attempts[-1]
+        if newest.launch is not None:
+            print(f"\nattempt {newest.attempt} was started {newest.launch}: {newest.launch_why}")
 
 
 def _attempt_row(attempt: AttemptView) -> tuple[str, ...]:

@@ -72,6 +72,9 @@ class Started:
     generation: int
     pid: int
     at_s: float
+    launch: str = "cold"
+    """Or `warm`."""
+    launch_why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import math
 import os
 import shutil
 import signal
@@ -33,7 +34,7 @@ from runtime.engines.contract import (
     StopAttempt,
 )
 from runtime.engines.device_watch import DeviceWatch, Looks
-from runtime.engines.launcher_link import LauncherLink, LauncherUnavailable
+from runtime.engines.launcher_link import LauncherUnavailable, plain_launcher
 from runtime.engines.preparation import (
     NodeFacts,
     Prepared,
@@ -44,9 +45,11 @@ from runtime.engines.preparation import (
     place_code,
     prepare,
     spec_of,
+    write_order,
 )
 from runtime.engines.strangers import end_strangers
 from runtime.engines.tree_end import end_lost_tree
+from runtime.engines.warm_starts import WarmStarts
 from runtime.engines.watched import (
     Watched,
     ending_reports,
@@ -134,7 +137,9 @@ class LocalEngine:
             uuids={device.index: device.uuid for device in devices},
             use_locks=self._locks.use_paths,
         )
-        self._link = LauncherLink(sockets=sockets, log=self._home / "run" / "launcher.log", environ=self._environ)
+        log = self._home / "run" / "launcher.log"
+        self._link = plain_launcher(sockets=sockets, log=log, environ=self._environ)
+        self._warm = WarmStarts(sockets=sockets, log=log)
         self._devices_watch = DeviceWatch(
             node_id=NODE_ID,
             devices=devices,
@@ -247,6 +252,7 @@ class LocalEngine:
             os.unlink(self._facts.poke)
         for watched in self._watched.values():
             keep_positions(watched)
+        await self._warm.close()
         self._locks.release()
         await self._link.close()
 
@@ -270,12 +276,35 @@ class LocalEngine:
         return None
 
     async def _launch(self, watched: Watched) -> None:
-        watched.launch_asked_at = time.monotonic()
+        watched.launch_asked_at = math.inf
         watched.n_launches += 1
         try:
-            await self._link.launch(watched.prepared.folder)
+            is_warm = await self._launch_warm(watched)
+            watched.launch_asked_at = time.monotonic()
+            if not is_warm:
+                await self._link.launch(watched.prepared.folder)
         except LauncherUnavailable as error:
             self._give_up_launch(watched, ExitReason.LAUNCHER_UNAVAILABLE, str(error))
+        except OSError as error:
+            problem = not_launched(watched, error.errno, f"{error.strerror or error}: {error.filename or 'its order'}")
+            self._give_up_launch(watched, problem.exit_reason, problem.evidence)
+
+    async def _launch_warm(self, watched: Watched) -> bool:
+        """Start it from a fork server, if one fits. False: it is to be started cold; its order says why."""
+        prepared = watched.prepared
+        if prepared.record is None or watched.n_launches > 1:
+            return False  # Its order is written, and says all that a launcher needs.
+        choice = await self._warm.choose(prepared.warm)
+        write_order(prepared, why=choice.why)
+        if choice.server_key is None:
+            return False
+        try:
+            await self._warm.launch(choice, prepared.folder)
+        except LauncherUnavailable as problem:
+            # It may have been launched before the answer was lost: then the second supervisor finds the claim.
+            write_order(prepared, why=f"the fork server failed: {problem}")
+            return False
+        return True
 
     def _give_up_launch(self, watched: Watched, reason: ExitReason, evidence: str) -> None:
         """Report that it never ran, after making sure that it never will."""
@@ -375,6 +404,7 @@ class LocalEngine:
     async def _sweep_for_ever(self) -> None:
         while True:
             await asyncio.sleep(self._sweep_s)
+            await self._warm.expire()
             for watched in list(self._watched.values()):
                 try:
                     self._sweep(watched)

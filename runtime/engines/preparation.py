@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from runtime.engines.contract import LaunchOrder
+from runtime.engines.warm_plan import WarmPlan, warm_plan
 from runtime.model.states import ExitReason
 from runtime.node import checkpoints, command, environment, metric_sources, output, records
 from runtime.node.launch_errors import CannotLaunch
@@ -46,6 +47,10 @@ class Prepared:
     checkpoint_dir: Path
     marker: str
     readers: list[metric_sources.Reader]
+    record: dict[str, Any] | None = None
+    """The order, to be written by `write_order`. None: a supervisor has it already."""
+    warm: WarmPlan | str = ""
+    """How it could be started warm, or why not."""
 
 
 def attempt_folder(attempts_dir: Path, job_id: str, attempt: int) -> Path:
@@ -82,7 +87,7 @@ def place_code(job_id: str, spec: JobSpec, node: NodeFacts) -> None:
 
 
 def prepare(order: LaunchOrder, spec: JobSpec, node: NodeFacts) -> Prepared:
-    """Make the folders and write the order, unless a supervisor has this attempt already.
+    """Make the folders and the order, unless a supervisor has this attempt already.
 
     Raises CannotLaunch, OSError (a full disk among others).
     """
@@ -102,8 +107,15 @@ def prepare(order: LaunchOrder, spec: JobSpec, node: NodeFacts) -> Prepared:
     if (folder / records.SUPERVISOR).exists():
         _load_positions(prepared)
         return prepared
-    _write(spec, order, node, prepared, working_folder)
-    return prepared
+    return _with_order(spec, order, node, prepared, working_folder)
+
+
+def write_order(prepared: Prepared, *, why: str) -> None:
+    """Write the order; `why` says why it starts warm or cold. Raises OSError."""
+    if prepared.record is not None:
+        # Not durable: after a power cut the server orders this attempt again, whole.
+        record = {**prepared.record, "launch_why": why[:300]}
+        records.write(str(prepared.folder / records.ORDER), record, is_durable=False)
 
 
 def spec_of(order: LaunchOrder) -> JobSpec:
@@ -121,7 +133,9 @@ def _working_folder(spec: JobSpec, job_folder: Path) -> Path:
     return Path(spec.code_source.root_path)
 
 
-def _write(spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepared, working_folder: Path) -> None:
+def _with_order(
+    spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepared, working_folder: Path
+) -> Prepared:
     facts = _facts(order, node, prepared, working_folder)
     if spec.code_source is None:
         working_folder.mkdir(exist_ok=True, mode=0o700)
@@ -154,8 +168,10 @@ def _write(spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepare
         "log_cap_bytes": node.log_cap_bytes,
         "locks": [node.use_locks[index] for index in devices_on(order, node.node_id) if index in node.use_locks],
     }
-    # Not durable: after a power cut the server orders this attempt again, whole.
-    records.write(str(prepared.folder / records.ORDER), record, is_durable=False)
+    lasting = environment.lasting_environment(spec, facts, variables)
+    plan = warm_plan(spec, rendered, working_folder, lasting, own_folder=prepared.folder)
+    record["warm"] = plan.as_record() if isinstance(plan, WarmPlan) else None
+    return replace(prepared, record=record, warm=plan)
 
 
 def _facts(order: LaunchOrder, node: NodeFacts, prepared: Prepared, working_folder: Path) -> environment.AttemptFacts:

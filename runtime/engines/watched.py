@@ -75,7 +75,16 @@ def started_report(watched: Watched) -> list[NodeReport]:
     if started is None:
         return []
     watched.is_started = True
-    return [Started(key=watched.key, generation=watched.generation, pid=started["pid"], at_s=started["at"])]
+    return [
+        Started(
+            key=watched.key,
+            generation=watched.generation,
+            pid=started["pid"],
+            at_s=started["at"],
+            launch="warm" if started.get("launch") == "warm" else "cold",
+            launch_why=str(started.get("launch_why", "")),
+        )
+    ]
 
 
 def newest_checkpoint(watched: Watched) -> int | None:

@@ -27,13 +27,15 @@ T = TypeVar("T")
 Json = Any
 JsonObject = dict[str, Json]
 
-EVENT_VERSIONS: Mapping[str, int] = MappingProxyType({**dict.fromkeys(EVENT_CLASSES, 1), "job_submitted": 2})
+EVENT_VERSIONS: Mapping[str, int] = MappingProxyType(
+    {**dict.fromkeys(EVENT_CLASSES, 1), "attempt_started": 2, "job_submitted": 2}
+)
 """The version each event type is written in. Raise one together with an entry in `UPCASTS`."""
 
 UPCASTS: Mapping[tuple[str, int], Callable[[JsonObject], JsonObject]] = MappingProxyType(
-    {("job_submitted", 1): lambda payload: payload}
+    {("attempt_started", 1): lambda payload: payload, ("job_submitted", 1): lambda payload: payload}
 )
-"""(type, version) -> the payload one version newer. Version 2 of a job has fields that may be missing."""
+"""(type, version) -> the payload one version newer. Versions 2 have fields that may be missing."""
 
 SNAPSHOT_VERSION = 2
 OLDER_SNAPSHOTS = frozenset({1})

@@ -55,7 +55,7 @@ def is_of(path: object, marker: str) -> bool:
 def members(path: str) -> set[int]:
     """Living processes of the group and of groups that the attempt made below it."""
     found: set[int] = set()
-    for folder, _, _ in os.walk(path):
+    for folder in _with_those_below(path):
         try:
             with open(os.path.join(folder, "cgroup.procs"), "rb") as file:
                 found.update(int(line) for line in file.read().split())
@@ -84,11 +84,20 @@ def kill(path: str) -> bool:
 
 def remove(path: str) -> None:
     """Take an empty group away, with those below it. One that is not empty stays."""
-    for folder, _, _ in os.walk(path, topdown=False):
+    for folder in reversed(_with_those_below(path)):
         try:
             os.rmdir(folder)
         except OSError:
             continue
+
+
+def _with_those_below(path: str) -> list[str]:
+    """The group, and groups below it, parents first."""
+    try:
+        has_more = os.stat(path).st_nlink > 2  # Folders alone count there, as in every file system of the kernel's own.
+    except OSError:
+        return []
+    return [folder for folder, _, _ in os.walk(path)] if has_more else [path]
 
 
 def _candidates() -> list[str]:

@@ -26,6 +26,10 @@ _PROCESSOR_WORKAROUNDS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "MKL_CBWR", "
 _PASSED = frozenset((*_PLACES, *_LANGUAGE, *_CERTIFICATES, *_PROCESSOR_WORKAROUNDS))
 _PASSED_PREFIX = "LC_"
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "RAYON_NUM_THREADS")
+_LASTING = frozenset(
+    {"MLFLOW_DISABLE_TELEMETRY", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "PYTHONUNBUFFERED", "CUDA_DEVICE_ORDER"}
+)
+"""Of our own: the same for every attempt."""
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -88,6 +92,12 @@ def job_environment(spec: JobSpec, facts: AttemptFacts, server_env: Mapping[str,
     if spec.environment.python is not None:
         _put_python_first(environment, Path(spec.environment.python), facts.folder)
     return environment
+
+
+def lasting_environment(spec: JobSpec, facts: AttemptFacts, environment: Mapping[str, str]) -> dict[str, str]:
+    """The part that is the same for all attempts of all jobs like this one: what imports may read and keep."""
+    passing = {*_own_variables(spec, facts), *parameter_variables(spec), *_THREADS} - _LASTING
+    return {name: value for name, value in environment.items() if name not in passing}
 
 
 def _own_variables(spec: JobSpec, facts: AttemptFacts) -> dict[str, str]:

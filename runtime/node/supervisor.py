@@ -42,8 +42,19 @@ _BLOCKED = _WAITED_FOR | {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.S
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def supervise(folder: str) -> None:
-    """Run the attempt in `folder` to its end, unless another supervisor has claimed it."""
+class ScriptLeader(BaseException):
+    """Raised in the leader of an attempt that is started warm: it is to become the script. Nothing may catch it."""
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        super().__init__()
+        self.order = order
+
+
+def supervise(folder: str, *, is_warm: bool = False) -> None:
+    """Run the attempt in `folder` to its end, unless another supervisor has claimed it.
+
+    Raises ScriptLeader in the leader of a warm start, which has no command to execute.
+    """
     order = records.read(os.path.join(folder, records.ORDER))
     if order is None:
         return
@@ -59,6 +70,7 @@ def supervise(folder: str) -> None:
         _poke(order, unclaimed=error.errno)
         return
     if is_ours:
+        order["is_warm"] = is_warm
         _Attempt(folder, order).run()
 
 
@@ -148,7 +160,13 @@ class _Attempt:
             return failure
         self._awaited = {self._leader}
         leader = processes.look_up(self._leader)
-        started = {"pid": self._leader, "start_ticks": leader.start_ticks if leader else 0, "at": time.time()}
+        started = {
+            "pid": self._leader,
+            "start_ticks": leader.start_ticks if leader else 0,
+            "at": time.time(),
+            "launch": "warm" if self._order["is_warm"] else "cold",
+            "launch_why": self._order.get("launch_why", ""),
+        }
         try:
             records.write_reserved(os.path.join(self._folder, records.STARTED), started, is_durable=False)
             _poke(self._order)
@@ -355,11 +373,17 @@ def _become_command(order: dict[str, Any], log: int, writer: int, supervisor: in
         _enter_group(order["cgroup"])
         stage = f"working directory {order['cwd']!r}"
         os.chdir(order["cwd"])
+        if order["is_warm"]:
+            # What the launcher and the supervisor had open; the supervisor reads from this that the start succeeded.
+            os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+            # As Python itself does when it starts.
+            signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            raise ScriptLeader(order)
         stage = f"command {order['argv'][0]!r}"
         os.execvpe(order["argv"][0], order["argv"], order["env"])
     except OSError as error:
         os.write(writer, json.dumps({"errno": error.errno, "text": f"{stage}: {error.strerror}"}).encode())
-    finally:
         os._exit(127)
 
 

@@ -67,7 +67,15 @@ def events_from_report(
         case Started():
             if job.attempt.started_at_s is not None:
                 return []
-            return [AttemptStarted(job_id=job.job_id, attempt=report.key.attempt, pid=report.pid)]
+            return [
+                AttemptStarted(
+                    job_id=job.job_id,
+                    attempt=report.key.attempt,
+                    pid=report.pid,
+                    launch=report.launch,
+                    launch_why=report.launch_why,
+                )
+            ]
         case Checkpointed():
             return _checkpoint(job, report.key, report.step)
         case Exited():

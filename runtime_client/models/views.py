@@ -47,6 +47,9 @@ class AttemptView(Wire):
     """The line that tells why."""
     checkpoint_step: int | None = None
     """Newest complete checkpoint seen in this attempt."""
+    launch: str | None = None
+    """`cold`: the command was executed; `warm`: a process with its imports done became it. None: not started."""
+    launch_why: str | None = None
 
 
 class SuggestionView(Wire):

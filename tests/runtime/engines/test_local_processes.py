@@ -17,7 +17,7 @@ from local_engine_lab import alive, eventually, job, local_engine, local_lab, pi
 
 from runtime.engines.conformance import Lab, opened, stop
 from runtime.engines.contract import Exited, LaunchOrder, LogPiece, NotLaunched, Started
-from runtime.engines.launcher_link import LauncherLink
+from runtime.engines.launcher_link import plain_launcher
 from runtime.model.states import EXIT_REQUEUE, ExitReason, StopCause
 from runtime.node import cgroups, processes, records
 from runtime.node.launcher import PROCESS_NAME, VERSION
@@ -84,7 +84,7 @@ def launcher_of(home: Path) -> int | None:
             name = Path(f"/proc/{pid}/comm").read_text().strip()
         except OSError:
             continue
-        if str(home / "run" / "launcher1.sock").encode() in words and name == PROCESS_NAME:
+        if str(home / "run" / f"launcher{VERSION}.sock").encode() in words and name == PROCESS_NAME:
             return pid
     return None
 
@@ -358,7 +358,7 @@ def test_a_dying_launcher_that_still_takes_connections_is_asked_again(tmp_path: 
 
     async def run() -> None:
         async with await asyncio.start_unix_server(hang_up, path):
-            link = LauncherLink(sockets=tmp_path, log=tmp_path / "log", environ=os.environ)
+            link = plain_launcher(sockets=tmp_path, log=tmp_path / "log", environ=os.environ)
             await link.open()
             await link.close()
 
