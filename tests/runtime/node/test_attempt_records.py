@@ -47,7 +47,7 @@ def test_a_torn_record_counts_as_none(tmp_path: Path, body: bytes) -> None:
     ],
 )
 def test_a_record_cut_by_a_power_failure_is_none_or_whole(tmp_path: Path, name: str, record: dict[str, object]) -> None:
-    """At every byte, also where the disk gave the length and zeros for the rest; the padding of a reserved one apart."""
+    """At every byte; also where the disk gave the length, and zeros for the rest."""
     path = tmp_path / name
     records.reserve(str(path))
     records.write_reserved(str(path), record, is_durable=True)
