@@ -18,6 +18,7 @@ from .errors import BadPayload
 from .estimates import Learned
 from .events import Event, Recorded
 from .holds import AgentsStop, Hold, Standing
+from .leaving import Departures
 from .names import EVENT_CLASSES, event_type_name
 from .nouns import Job, Node
 from .state import State
@@ -128,6 +129,7 @@ def encode_state(state: State) -> JsonObject:
         "jobs": [_encode(job) for job in state.jobs.values()],
         "fences": dict(state.fences),
         "estimates": [_encode(learned) for learned in state.estimates.remembered()],
+        "leaving": [_encode(departures) for departures in state.leaving.remembered()],
         "recent": {job_id: list(notes) for job_id, notes in state.recent.items()},
         "holds": [_encode(hold) for hold in state.holds.values()],
         "agents_stop": _encode(state.agents_stop),
@@ -145,6 +147,8 @@ def decode_state(snapshot: JsonObject) -> State:
     _decode_operator_parts(state, snapshot)
     learned = enumerate(snapshot.get("estimates", ()))
     state.estimates.remember(_decode(Learned, entry, f"snapshot.estimates[{n}]") for n, entry in learned)
+    left = enumerate(snapshot.get("leaving", ()))
+    state.leaving.remember(_decode(Departures, entry, f"snapshot.leaving[{n}]") for n, entry in left)
     for n, node in enumerate(snapshot["nodes"]):
         state.put_node(_decode(Node, node, f"snapshot.nodes[{n}]"))
     for n, job in enumerate(snapshot["jobs"]):

@@ -73,6 +73,8 @@ class Attempt:
     """When this attempt's newest complete checkpoint was seen; None: it has made none."""
     expected_s: float | None = None
     """What jobs like it were known to need in all when it was ordered; None: nothing was known."""
+    leave_s: float | None = None
+    """The longest that attempts like it took to leave, when it was ordered; None: none had left yet."""
     stop: StopOrder | None = None
 
 

@@ -232,18 +232,26 @@ class _Attempt:
         is_first = self._kill_at is None
         kill_at = time.monotonic() + max(0.0, grace_s)
         self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
-        if not is_first or grace_s <= 0:
+        if grace_s <= 0:
+            return
+        if not is_first:
+            self._give_notice(max(0.0, self._kill_at - time.monotonic()))
             return
         self._heirs = processes.children_by_parent(processes.table())
-        try:
-            with open(os.path.join(self._folder, records.NOTICE), "xb"):
-                pass
-        except OSError:
-            pass  # On a full disk the signal alone has to do.
+        self._give_notice(grace_s)
         try:
             os.killpg(self._leader, signal.SIGTERM)
         except ProcessLookupError:
             return
+
+    def _give_notice(self, grace_s: float) -> None:
+        """The notice holds the time of the kill, in seconds since the epoch; it is there whole or not at all."""
+        path = os.path.join(self._folder, records.NOTICE)
+        try:
+            records.write_text(path, f"{time.time() + grace_s:.3f}\n")
+        except OSError:
+            with contextlib.suppress(OSError), open(path, "ab"):  # On a full disk the name alone, or the signal.
+                pass
 
     def _reap(self) -> bool:
         """Collect everything that has ended. False: no process of the attempt is left, dead or alive."""

@@ -65,5 +65,3 @@ class Policy:
     """Silence that is never taken for a hang when the limit is learned."""
     hang_factor: float = 10.0
     """A job hangs after this times its longest silence so far; 0: only jobs that set a limit of their own can hang."""
-    grace_max_s: float = 300.0
-    """How far a grace may grow that is learned from how long jobs like it took to leave."""

@@ -58,7 +58,6 @@ class PolicySpec(Wire):
     log_cap_mb: Annotated[int, Field(ge=1, le=1024 * 1024, strict=True)] = 256
     hang_least_s: Annotated[Seconds, Field(ge=1.0)] = 600.0
     hang_factor: Factor = 10.0
-    grace_max_s: Seconds = 300.0
 
     @model_validator(mode="after")
     def _quotas_name_classes_that_exist(self) -> Self:

@@ -108,3 +108,28 @@ def test_torchrun_is_told_to_keep_a_file_for_each_rank_of_a_gang(
             assert ended.log_tail == expected
 
     asyncio.run(run())
+
+
+def test_the_notice_tells_when_the_kill_comes(tmp_path: Path) -> None:
+    script = """
+import os, signal, sys, time
+stopped = []
+signal.signal(signal.SIGTERM, lambda *_: stopped.append(time.time()))
+print("ready")
+while not stopped:
+    time.sleep(0.01)
+left = float(open(os.environ["NIGHTLAB_PREEMPT_FILE"]).read()) - time.time()
+print("left", round(left))
+sys.exit(75)
+"""
+
+    async def run() -> None:
+        async with local_lab(tmp_path) as lab:
+            launch = job((sys.executable, "-c", script))
+            await lab.engine.start(launch, 1)
+            await lab.until_log(launch.key, b"ready")
+            await lab.engine.stop(StopAttempt(key=launch.key, cause=StopCause.PREEMPT, reason="x", grace_s=20.0), 1)
+            ended = await lab.next(Exited, launch.key)
+            assert ended.log_tail in ("ready\nleft 20\n", "ready\nleft 19\n")
+
+    asyncio.run(run())
