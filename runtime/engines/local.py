@@ -70,6 +70,7 @@ from runtime.node.device_locks import device_locks_for
 from runtime.node.device_probe import DeviceProbe, probe_for
 from runtime.node.devices import find_devices, memory_mb, usable_cores
 from runtime.node.launch_errors import CannotLaunch
+from runtime.node.mounts import check_answers, places_of
 from runtime.node.sockets import socket_folder
 from runtime_client.home import CODE_FOLDER
 
@@ -260,6 +261,7 @@ class LocalEngine:
         """None: it can not be launched, and that was reported."""
         try:
             spec = spec_of(order)
+            await check_answers(places_of(spec))
             if has_snapshot(spec):
                 await asyncio.to_thread(place_code, order.key.job_id, spec, self._facts)
             prepared = prepare(order, spec, self._facts)

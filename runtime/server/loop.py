@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from runtime.engines.contract import AttemptKey, DevicesSeen, MetricsRead, NodeReport
 from runtime.model.events import Event
@@ -30,6 +30,7 @@ from .commit import SnapshotOrder, unit_of
 from .config import ServerConfig
 from .disk import DiskWatch
 from .draft import OWNER, SCHEDULER, Actor, Draft
+from .failed_starts import FailedStarts
 from .hub import EventHub
 from .inbox import Accepted, CancelJob, Inbox, Instruct, Item, PartWithJobs, Request, SubmitJobs, is_request
 from .lookup import Found, look_up
@@ -83,6 +84,7 @@ class Loop:
     next_number: int
     snapshot_seq: int
     inbox: Inbox
+    failed_starts: FailedStarts = field(default_factory=FailedStarts)
     wake_s: float | None = 0.0
     """When a round is due though nothing has arrived; seconds since the epoch."""
     trouble: str | None = None
@@ -256,7 +258,8 @@ class Loop:
             case report:
                 facts = found.criteria.get(report.key, CriteriaFacts())
                 events = events_from_report(self.state, report, facts, now_s=draft.at_s, rules=self.rules)
-                draft.add_all(events, Actor(name=self._node_of(report.key)))
+                suspected = self.failed_starts.note(self.state, events, draft.at_s)
+                draft.add_all([*events, *suspected], Actor(name=self._node_of(report.key)))
 
     def _take(
         self, draft: Draft, submission: Submission, found: Found, fresh: dict[TokenKey, str], answers: Answers
