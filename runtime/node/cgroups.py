@@ -85,6 +85,18 @@ def kill(path: str) -> bool:
     return True
 
 
+def oom_kills(path: str) -> int | None:
+    """How many processes of the group the kernel has killed for memory; None: it does not count them here."""
+    try:
+        with open(os.path.join(path, "memory.events"), "rb") as file:
+            for line in file:
+                if line.startswith(b"oom_kill "):
+                    return int(line.split()[1])
+    except OSError:
+        return None
+    return None
+
+
 def remove(path: str) -> None:
     """Take an empty group away, with those below it. One that is not empty stays."""
     for folder in reversed(_with_those_below(path)):

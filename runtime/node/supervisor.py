@@ -147,8 +147,9 @@ class _Attempt:
         self._wait()
         self._end_leftovers()
         self._keeper.look(0.0, POLL_S)
+        ending = self._ending()
         _leave_group(self._group)
-        self._record_exit(self._ending())
+        self._record_exit(ending)
 
     def _start(self) -> dict[str, Any] | None:
         """Start the leader and record it. Returns what went wrong, if the command never ran."""
@@ -342,13 +343,23 @@ class _Attempt:
         leader_code = self._reaped.get(self._leader)
         by_themselves = [code for code in self._codes if code >= 0 and code not in _ENDED_BY_TERM]
         exit_code = by_themselves[-1] if by_themselves else leader_code
-        is_foreign_kill = exit_code == -signal.SIGKILL and self._kill_at is None
         return {
             "exit_code": exit_code,
             "was_killed": self._was_killed,
-            "oom_killed": is_foreign_kill and processes.oom_kills() > self._oom_kills,
+            "oom_killed": exit_code != 0 and self._lost_one_for_memory(exit_code),
             "ended_at": time.time(),
         }
+
+    def _lost_one_for_memory(self, exit_code: int | None) -> bool:
+        """Whether the kernel killed one of its processes for memory: any one, where its group counts them.
+
+        Else the leader alone is judged: killed, by nobody here, while the machine ran out of memory.
+        """
+        counted = None if self._group is None else cgroups.oom_kills(self._group)
+        if counted is not None:
+            return counted > 0
+        is_foreign_kill = exit_code == -signal.SIGKILL and self._kill_at is None
+        return is_foreign_kill and processes.oom_kills() > self._oom_kills
 
     def _record_exit(self, record: dict[str, Any]) -> None:
         path = os.path.join(self._folder, records.EXIT)
