@@ -18,6 +18,7 @@ from bench.figure import Measure, Unavailable
 MEASURES = {
     "start.cold_ratio": "start:cold_ratio",
     "start.warm_speedup": "warm:warm_speedup",
+    "start.peers": "peers:start_table",
     "start.throughput": "start:throughput",
     "start.submits": "start:submits",
     "start.submits_batch": "start:submits_batch",
