@@ -17,9 +17,11 @@ from bench.figure import Measure, Unavailable
 
 MEASURES = {
     "start.cold_ratio": "start:cold_ratio",
+    "start.warm_speedup": "warm:warm_speedup",
     "start.throughput": "start:throughput",
     "start.submits": "start:submits",
     "start.submits_batch": "start:submits_batch",
+    "snapshot.ms": "warm:snapshot_ms",
     "preempt.latency_s": "attempts:preempt_latency_s",
     "kill.seconds": "attempts:kill_seconds",
     "adopt.seconds": "attempts:adopt_seconds",
