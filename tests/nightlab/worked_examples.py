@@ -1,8 +1,9 @@
 """Worked examples of a page, run as a reader would: real commands, a real server, pretended devices, made-up time.
 
-An example is a section of the page. `<!-- a cluster of 4 H100 -->` begins it, with `, of which project vision may hold 2`
-where there is a quota; `console` blocks hold commands and what they print; what happens between them stands in comments:
-`<!-- 5 min later -->`, `<!-- j1 saves a checkpoint -->`, `<!-- j1 ends -->`, `<!-- j1 leaves -->`, `<!-- j1 fails -->`.
+An example is a section of the page. `<!-- a cluster of 4 H100 -->` begins it, with `, of which project vision may
+hold 2` where there is a quota; `console` blocks hold commands and what they print; what happens between them stands in
+comments: `<!-- 5 min later -->`, `<!-- j1 saves a checkpoint -->`, `<!-- j1 ends -->`, `<!-- j1 leaves -->`,
+`<!-- j1 fails -->`.
 """
 
 from __future__ import annotations
