@@ -26,6 +26,7 @@ MEASURES = {
     "preempt.latency_s": "attempts:preempt_latency_s",
     "kill.seconds": "attempts:kill_seconds",
     "adopt.seconds": "attempts:adopt_seconds",
+    "health.level0_ms": "attempts:level0_ms",
     "idle.cpu_percent": "attempts:idle_cpu_percent",
     "idle.rss_mb": "attempts:idle_rss_mb",
     "ingest.log_ms": "ingest:log_ms",

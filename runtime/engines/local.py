@@ -115,6 +115,7 @@ class LocalEngine:
         self._log_cap_bytes = log_cap_bytes
         self._looks = looks or Looks()
         self._probe = probe
+        self._is_watching_devices = False
         self._watched: dict[AttemptKey, Watched] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -171,7 +172,9 @@ class LocalEngine:
         for order in running:
             await self.start(order, generation)
         await self._devices_watch.look()  # Before anything is placed.
-        self._spawn(self._watch_devices_for_ever())
+        if not self._is_watching_devices:
+            self._is_watching_devices = True
+            self._spawn(self._watch_devices_for_ever())
 
     async def start(self, order: LaunchOrder, generation: int) -> None:
         known = self._watched.get(order.key)

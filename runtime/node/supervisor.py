@@ -156,11 +156,9 @@ class _Attempt:
         try:
             _share_locks(self._order["locks"])
             port = self._hold_port()
-            self._leader, failure = _spawn(self._folder, self._order)
+            self._leader, failure = _spawn(self._folder, self._order, port)
         except OSError as error:
             return {"errno": error.errno, "text": f"{error.strerror}: {error.filename or 'starting a process'}"}
-        if port is not None:
-            port.let_go()
         if failure is not None:
             return failure
         self._awaited = {self._leader}
@@ -374,7 +372,7 @@ class _Attempt:
         _poke(self._order)
 
 
-def _spawn(folder: str, order: dict[str, Any]) -> tuple[int, dict[str, Any] | None]:
+def _spawn(folder: str, order: dict[str, Any], port: ports.Port | None) -> tuple[int, dict[str, Any] | None]:
     """Fork the leader. Returns its pid, and the reason if it could not become the command."""
     log = os.open(os.path.join(folder, records.LOG), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     reader, writer = os.pipe2(os.O_CLOEXEC)
@@ -382,6 +380,8 @@ def _spawn(folder: str, order: dict[str, Any]) -> tuple[int, dict[str, Any] | No
     pid = os.fork()
     if pid == 0:
         _become_command(order, log, writer, own_pid)
+    if port is not None:
+        port.let_go()  # The child has it too, until the very moment at which it becomes the command.
     os.close(writer)
     os.close(log)
     with os.fdopen(reader, "rb") as answer:
