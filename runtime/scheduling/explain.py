@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from runtime.model.dependencies import describe as describe_dependency
 from runtime.model.holds import Hold, NodeState, Standing
-from runtime.model.indexes import lane_of
+from runtime.model.indexes import Queued, lane_of
 from runtime.model.nouns import Attempt, Job, Shape
 from runtime.model.state import State, holders
 from runtime.model.states import JobState, StopCause
@@ -87,6 +88,8 @@ def _explain_wait(state: State, job: Job, paper: Round) -> Reasons:
             details=(),
             beneficiary=None,
         )
+    if (waits := _why_others_first(state, job)) is not None:
+        return Reasons(summary=f"{job.job_id} {waits}", queue_position=None, details=(), beneficiary=None)
     hold = state.hold_on(job)
     if hold is not None:
         return Reasons(summary=describe_hold(job.job_id, hold), queue_position=None, details=(), beneficiary=None)
@@ -101,6 +104,21 @@ def _explain_wait(state: State, job: Job, paper: Round) -> Reasons:
         queue_position=queue_position(state, job.job_id, paper.now_s, paper.policy),
         details=(*notes, *_node_lines(state, job.shape, paper)),
         beneficiary=None,
+    )
+
+
+def _why_others_first(state: State, job: Job) -> str | None:
+    """What has to end before it is in the queue at all; None: it is."""
+    if job.unmet is not None:
+        return f"is about to end: it {job.unmet}"
+    if job.waits_for:
+        return f"waits for {', '.join(describe_dependency(dependency) for dependency in job.waits_for)}"
+    line = None if job.array is None else state.index.arrays.get(job.array.array_id)
+    if job.array is None or line is None or Queued(job.order, job.job_id) not in line.ready[line.n_open :]:
+        return None
+    return (
+        f"waits for other tasks of {job.array.array_id}, which runs {line.parallel} at once: "
+        f"{line.n_holding} hold devices, and {line.n_open} come first"
     )
 
 
