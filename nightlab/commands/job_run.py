@@ -60,6 +60,7 @@ class Asked:
     env: tuple[str, ...]
     python: str | None
     cwd: Path | None
+    snapshot: bool | None
     timeout: str | None
     on_timeout: str | None = None
     max_total: str | None = None
@@ -97,6 +98,14 @@ def run(
         typer.Option(help="Interpreter, or folder of an environment.", show_default="of this shell", metavar="PATH"),
     ] = None,
     cwd: Annotated[Path | None, typer.Option(help="Working directory.", show_default="the present one")] = None,
+    snapshot: Annotated[
+        bool | None,
+        typer.Option(
+            "--snapshot/--no-snapshot",
+            help="Run the code as it is now, in a copy, also if it changes while the job waits.",
+            show_default="run in the folder itself",
+        ),
+    ] = None,
     timeout: Annotated[
         str | None, typer.Option(help="Run time of one attempt: 90s, 30m, 2h; a bare number is minutes.")
     ] = None,
@@ -141,6 +150,7 @@ def run(
         env=tuple(env or ()),
         python=python,
         cwd=cwd,
+        snapshot=snapshot,
         timeout=timeout,
         on_timeout=on_timeout,
         max_total=max_total,
@@ -223,7 +233,10 @@ def _from_flags(asked: Asked) -> dict[str, Any]:
     nested: dict[str, dict[str, Any]] = {
         "compute": {"num_accelerators": asked.n_devices, "accelerator_type": asked.accelerator_type},
         "environment": {"python": None if asked.python is None else named_python(asked.python)},
-        "code_source": {"root_path": None if asked.cwd is None else _folder(asked.cwd)},
+        "code_source": {
+            "root_path": None if asked.cwd is None else _folder(asked.cwd),
+            "snapshot": {None: None, True: "auto", False: "off"}[asked.snapshot],
+        },
     }
     fields: dict[str, Any] = {name: value for name, value in flat.items() if value is not None}
     for name, inner in nested.items():
@@ -241,7 +254,9 @@ def _fill_in(fields: dict[str, Any], asked: Asked) -> None:
         raise wrong_use("no command: give one after --, or a workload file with -f.", code="no_command", path="command")
     here = Path.cwd() if asked.file is None else asked.file.parent.resolve()
     if fields.get("code_source") is None:
-        fields["code_source"] = {"root_path": str(here)}
+        fields["code_source"] = {}
+    if isinstance(fields["code_source"], dict):
+        fields["code_source"].setdefault("root_path", str(here))
     folder = (
         Path(str(fields["code_source"].get("root_path", here))) if isinstance(fields["code_source"], dict) else here
     )
@@ -292,16 +307,9 @@ def _show_forecast(forecast: Forecast, as_json: bool) -> None:
     if as_json:
         print_json(forecast)
         return
-    print(forecast.summary)
-    if forecast.queue_position is not None and forecast.prospect == "waits":
-        print(f"place in the queue: {forecast.queue_position}")
-    if forecast.behind:
-        print(f"behind {', '.join(forecast.behind)}")
-    for victim in forecast.victims:
-        lost = f"{victim.lost_device_seconds:.0f} device-seconds"
-        print(f"  {victim.job_id} ({victim.priority_class}) would be asked to leave and lose {lost}")
-    for line in forecast.details:
-        print(f"  {line}")
+    from nightlab.explanation_page import print_forecast
+
+    print_forecast(forecast)
     note("nothing was submitted")
 
 

@@ -40,7 +40,7 @@ from .holds import AgentsStop, hold_key
 from .names import event_type_name
 from .nouns import Attempt, Job, Placement, StopOrder
 from .state import N_RECENT, State, displaced, holders
-from .states import ENDED, AttemptOutcome, ExitReason, JobState, StopCause
+from .states import ENDED, AttemptOutcome, ExitReason, FailureClass, JobState, StopCause, failure_class
 
 AttemptReport = AttemptStarted | CheckpointSeen | StopOrdered | AttemptEnded
 """Events that name an attempt which exists; late ones change nothing."""
@@ -77,6 +77,11 @@ A second `AttemptStarted` is how an adopted attempt reports; a second `StopOrder
 
 STALLING = frozenset({ExitReason.REQUEUE_ASKED, ExitReason.SUPERVISOR_LOST, ExitReason.RUN_TIMEOUT})
 """Endings that a job may bring on itself for ever, and that are therefore bounded by checkpoint progress."""
+
+SUSPICIOUS = frozenset({ExitReason.DEVICE_FAULT, ExitReason.HUNG})
+"""The job's own as far as is known; but should it be run again, then elsewhere first."""
+N_AVOIDED = 16
+"""Places remembered per job."""
 
 _STRENGTH = {
     StopCause.SHUTDOWN: 0,
@@ -280,6 +285,7 @@ def _ended(state: State, job: Job, event: AttemptEnded, at_s: float) -> Job:
     if event.end_state is not None:
         raise _illegal(state, job.job_id, event, f"does not end the job, but names {event.end_state}")
     n_stalled = 0 if has_progressed(job) else job.n_stalled + stalls(job, event.exit_reason)
+    n_infrastructure, avoid = _after_fault(job, event)
     return job.but(
         state=JobState.QUEUED,
         attempt=None,
@@ -289,9 +295,26 @@ def _ended(state: State, job: Job, event: AttemptEnded, at_s: float) -> Job:
         n_retries=job.n_retries + (event.then is Then.RETRY),
         n_preemptions=job.n_preemptions + (event.outcome is AttemptOutcome.PREEMPTED and _was_preempted(job)),
         n_stalled=n_stalled,
+        n_infrastructure=n_infrastructure,
+        avoid=avoid,
         done_s=job.done_s + _saved_s(job),
         ran_s=job.ran_s + worked_s(job, at_s),
     )
+
+
+def _after_fault(job: Job, event: AttemptEnded) -> tuple[int, tuple[Placement, ...]]:
+    """How many failures of the machine it has met in a row, and which places it avoids from now on."""
+    n_earlier, avoid = (0, ()) if has_progressed(job) else (job.n_infrastructure, job.avoid)
+    is_infrastructure = failure_class(event.outcome, event.exit_reason) is FailureClass.INFRASTRUCTURE
+    if is_infrastructure or event.exit_reason in SUSPICIOUS:
+        avoid = _places(job, avoid)
+    has_failed = event.outcome in (AttemptOutcome.FAILED, AttemptOutcome.LAUNCH_FAILED)
+    return n_earlier + (is_infrastructure and has_failed), avoid
+
+
+def _places(job: Job, earlier: tuple[Placement, ...]) -> tuple[Placement, ...]:
+    placements = job.attempt.placements if job.attempt else ()
+    return (*placements, *(place for place in earlier if place not in placements))[:N_AVOIDED]
 
 
 def worked_s(job: Job, at_s: float) -> float:

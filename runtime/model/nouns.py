@@ -133,6 +133,10 @@ class Job:
     n_preemptions: int = 0
     n_stalled: int = 0
     """Attempts in a row that asked for a requeue, or lost their supervisor, without a newer checkpoint."""
+    n_infrastructure: int = 0
+    """Attempts in a row that failed through no fault of the job, without a newer checkpoint."""
+    avoid: tuple[Placement, ...] = ()
+    """Where they were, newest first; others are taken where it fits there."""
     checkpoint_step: int | None = None
     """Newest complete checkpoint; None: none yet."""
     attempt_start_checkpoint: int | None = None

@@ -84,7 +84,7 @@ def _serve(paper: Round, front: Front) -> bool:
     if (shape, job.is_preemptible) in paper.failed and lasts_s >= paper.failed[shape, job.is_preemptible]:
         return False
     free = allowed(paper, front.lane, within(paper.free, wanted), paper.now_s + lasts_s)
-    placements = paper.place(shape, free)
+    placements = paper.place_elsewhere(job, free)
     if placements is not None:
         _start(paper, job, placements)
         return True

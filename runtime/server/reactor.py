@@ -137,13 +137,18 @@ def _checkpoint(job: Job, key: AttemptKey, step: int | None) -> list[Event]:
 def _exit_facts(job: Job, report: Exited, facts: CriteriaFacts, rules: Rules) -> ExitFacts:
     return ExitFacts(
         stop=_stop_cause(job),
+        stop_reason=job.attempt.stop.reason if job.attempt is not None and job.attempt.stop is not None else None,
         exit_code=report.exit_code,
         was_killed=report.was_killed,
+        device_fault=report.device_fault,
         oom_killed=report.oom_killed,
         supervisor_lost=report.supervisor_lost,
+        node_restarted=report.node_restarted,
         missing_metrics=facts.missing_metrics,
         non_finite_metrics=facts.non_finite_metrics,
         log_tail=report.log_tail,
+        rank_tails=report.rank_tails,
+        n_ranks=job.shape.n_devices,
         patterns=rules.patterns,
     )
 

@@ -122,16 +122,16 @@ def job_of(state: State, spec: JobSpec, *, number: int, now_s: float, policy: Po
     return job_from_spec(spec, number=number, now_s=now_s, policy=policy, kinds=kinds)
 
 
-def foretell(state: State, spec: JobSpec, *, number: int, now_s: float, policy: Policy) -> Forecast:
-    """What the next round would do about this job. Changes nothing.
+def foretell(state: State, spec: JobSpec, *, number: int, now_s: float, policy: Policy) -> tuple[Job, Forecast]:
+    """The job that would be submitted, and what the next round would do about it. Changes nothing.
 
     Raises:
         Refused: as a submission would be; but what could never start is foretold.
     """
     _check_agents(state, spec)
     _check_fence(state, spec)
-    job = job_of(state, spec, number=number, now_s=now_s, policy=policy)
-    return what_if(state, job.but(job_id=THIS_JOB), now_s=now_s, policy=policy)
+    job = job_of(state, spec, number=number, now_s=now_s, policy=policy).but(job_id=THIS_JOB)
+    return job, what_if(state, job, now_s=now_s, policy=policy)
 
 
 def actor_of(spec: JobSpec) -> Actor:

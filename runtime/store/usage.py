@@ -83,6 +83,20 @@ def last_checkpoints(connection: sa.Connection, job_ids: Iterable[str]) -> dict[
     return found
 
 
+def stop_reasons(connection: sa.Connection, job_ids: Iterable[str]) -> dict[Key, str]:
+    """Why attempts were asked to stop, the last time each was, as far back as the journal reaches."""
+    found: dict[Key, str] = {}
+    for chunk in in_chunks(job_ids):
+        query = (
+            sa.select(events.c.job_id, events.c.payload)
+            .where(events.c.job_id.in_(chunk), events.c.type == "stop_ordered")
+            .order_by(events.c.seq)
+        )
+        for row in connection.execute(query):
+            found[(row.job_id, row.payload["attempt"])] = row.payload["reason"]
+    return found
+
+
 def node_events(connection: sa.Connection) -> list[NodeEvent]:
     """Registrations and departures of nodes, oldest first, as far back as the journal reaches."""
     query = sa.select(events.c.at_s, events.c.type, events.c.payload).order_by(events.c.seq)

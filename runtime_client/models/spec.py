@@ -60,11 +60,31 @@ class Environment(Wire):
     """Absolute path of a Python interpreter; its folder goes first on PATH. None: the server's default PATH."""
 
 
+class SnapshotMode(StrEnum):
+    """Which state of the code a job runs."""
+
+    AUTO = "auto"
+    """As it was at submission: the client takes a snapshot, and the job works in a copy of its own."""
+    OFF = "off"
+    """As it is when the job starts, in the folder itself."""
+
+
 class CodeSource(Wire):
     """The code a job runs from."""
 
     root_path: str
-    """Absolute folder; the job's working directory."""
+    """Absolute folder. It is the working directory, unless there is a snapshot: then a copy of it is."""
+    snapshot: SnapshotMode = SnapshotMode.OFF
+    snapshot_limit_mb: int = Field(default=64, ge=1, le=4096)
+    """What git ignores does not count: it is linked, not copied."""
+    snapshot_id: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+    """Filled in by the client when it has taken the snapshot."""
+
+    @field_validator("snapshot", mode="before")
+    @classmethod
+    def _yaml_words(cls, value: object) -> object:
+        """In YAML 1.1, `off` is the truth value false."""
+        return {False: SnapshotMode.OFF, True: SnapshotMode.AUTO}[value] if isinstance(value, bool) else value
 
 
 class StdoutPattern(Wire):
@@ -232,6 +252,7 @@ __all__ = [
     "MetricSource",
     "OnTimeout",
     "SessionFence",
+    "SnapshotMode",
     "StdoutPattern",
     "SuccessCriteria",
     "TensorBoardFiles",

@@ -25,6 +25,7 @@ NOTHING = Asked(
     env=(),
     python=None,
     cwd=None,
+    snapshot=None,
     timeout=None,
     file=None,
     overrides=(),
@@ -184,7 +185,7 @@ def test_a_foreign_workload_file_loads_with_warnings() -> None:
     )
     assert fields["priority_class"] == "CRITICAL"
     assert fields["compute"] == {"num_accelerators": 8, "accelerator_type": "GPU_8xH100"}
-    assert fields["code_source"] == {"root_path": "."}
+    assert fields["code_source"] == {"root_path": ".", "snapshot": "auto"}
     assert fields["environment"] == {}
     assert [warning.partition(" ")[0] for warning in warnings] == [
         "secrets", "compute.pool_id", "environment.version", "environment.dependencies", "code_source.snapshot.git",

@@ -143,6 +143,7 @@ def report_exit(world: World) -> None:
         stop=found.attempt.stop.cause if found.attempt.stop else None,
         exit_code=(0, 0, 1, 75, 93, -9, None)[world.pick(7)],
         missing_metrics=((), (), ("loss",))[world.pick(3)],
+        device_fault=(None, None, "XID 79")[world.pick(3)],
     )
     end(world, found, outcome.classify(facts))
 
@@ -173,6 +174,9 @@ def end(world: World, found: Job, ending: outcome.Ending) -> None:
     check_counts(world.state, world.journal.recorded)
     is_there = found.job_id in world.state.jobs
     require(is_there == (what.then is not Then.END), "ended jobs leave the state", found.job_id)
+    if is_there:
+        n_met = world.state.jobs[found.job_id].n_infrastructure
+        require(n_met <= world.policy.max_infrastructure_retries, "free retries are bounded", (found.job_id, n_met))
 
 
 def cancel(world: World) -> None:

@@ -241,6 +241,11 @@ def requeues_for_ever(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(outcome, "_end", faulty)
 
 
+def retries_for_free_for_ever(patch: pytest.MonkeyPatch) -> None:
+    sound = outcome._retry_elsewhere
+    patch.setattr(outcome, "_retry_elsewhere", lambda job, *rest: sound(job.but(n_infrastructure=0), *rest))
+
+
 def loses_a_field_in_the_journal(patch: pytest.MonkeyPatch) -> None:
     sound = codec.encode_event
 
@@ -448,6 +453,12 @@ FAULTS = (
     Fault(name="leaked_devices", plant=leaks_devices, caught_by="index `free` equals its recomputation"),
     Fault(name="double_device", plant=takes_devices_that_are_held, caught_by="no device in two attempts"),
     Fault(name="ended_job_kept", plant=keeps_ended_jobs, caught_by="ended jobs leave the state"),
+    Fault(
+        name="endless_free_retries",
+        plant=retries_for_free_for_ever,
+        caught_by="free retries are bounded",
+        policy=Policy(max_infrastructure_retries=1),
+    ),
     Fault(name="endless_requeue", plant=requeues_for_ever, caught_by="every feasible job ends"),
     Fault(name="lossy_journal", plant=loses_a_field_in_the_journal, caught_by="replay equals the live state"),
     Fault(name="lossy_snapshot", plant=loses_a_field_in_the_snapshot, caught_by="a snapshot holds the whole state"),

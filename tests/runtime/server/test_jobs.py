@@ -321,3 +321,16 @@ def test_nothing_is_started_while_the_disk_is_low(tmp_path: Path) -> None:
         made.engine.free = 10**9
         made.in_state(made.client.jobs(states=["queued"])[-1].job_id, "running", "starting")
         assert made.client.info().notices == ()
+
+
+def test_a_restart_of_the_machine_sends_jobs_back_to_their_checkpoint(made: Lab) -> None:
+    made.client.submit(spec(max_retries=0))
+    made.in_state("j1", "running")
+    made.do(lambda: made.engine.checkpoint(key("j1"), 5))
+    until(lambda: made.client.job("j1").checkpoint_step == 5)
+    made.do(lambda: made.engine.finish(key("j1"), exit_code=None, supervisor_lost=True, node_restarted=True))
+    again = until(lambda: (len((view := made.client.job("j1")).attempts) == 2 and view) or None)
+    first = again.attempts[0]
+    assert (first.outcome, first.exit_reason) == ("node_lost", "node_lost")
+    assert first.evidence == "the machine was restarted while it ran"
+    assert until(lambda: made.engine.attempts.get(key("j1", 2))).order.resume_step == 5
