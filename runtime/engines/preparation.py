@@ -125,6 +125,7 @@ def _write(spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepare
             "job_id": facts.job_id,
             "attempt": str(facts.attempt),
             "checkpoint_dir": str(facts.checkpoint_dir),
+            **({} if spec.array_task is None else {"index": str(spec.array_task.index)}),
         },
     )
     variables = environment.job_environment(spec, facts, node.environ)

@@ -1,6 +1,6 @@
 """The wire contract, defined once: what programs send to the runtime and what it answers."""
 
-from .graph import MAX_TASKS, ArraySpec, ArrayTask, Condition, DependsOn, read_indexes
+from .graph import MAX_TASKS, ArraySpec, ArrayTask, ArrayView, Condition, DependsOn, read_indexes
 from .operator import (
     AgentsStopRequest,
     AgentsStopView,
@@ -68,6 +68,7 @@ __all__ = [
     "ArgsStyle",
     "ArraySpec",
     "ArrayTask",
+    "ArrayView",
     "AttemptView",
     "CodeSource",
     "Compute",

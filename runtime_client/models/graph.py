@@ -89,6 +89,22 @@ class ArrayTask(Wire):
     parallel: int | None = None
 
 
+class ArrayView(Wire):
+    """An array and what has become of its tasks; the tasks are jobs, and are listed as such."""
+
+    array_id: str
+    experiment_name: str
+    project: str
+    n_tasks: int
+    parallel: int | None = None
+    counts: dict[str, int]
+    """Tasks by state; states that none is in are left out."""
+    is_ended: bool
+    submitted_at: float
+    first_job_id: str
+    """The others follow it."""
+
+
 def read_indexes(text: str) -> list[int]:
     """`0-3,8` -> 0, 1, 2, 3, 8.
 
