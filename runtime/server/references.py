@@ -17,6 +17,8 @@ from .refusal import Refused, refused
 TokenKey = tuple[str, str]
 """Project and idempotency token."""
 TOKEN = "token:"
+MAX_NAMED = 10
+"""Jobs of a cycle that are named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,17 +129,29 @@ def _edges(specs: Sequence[tuple[int, JobSpec]]) -> list[set[int]]:
 def _cycles(specs: Sequence[tuple[int, JobSpec]], edges: Sequence[set[int]], left: Sequence[int]) -> dict[int, Refused]:
     """Refusals of those who are part of a cycle; who only waits for one is refused when it is taken in."""
     found: dict[int, Refused] = {}
-    remaining = set(left)
+    remaining, seen = set(left), set[int]()
     for start in left:
-        path = [start]
-        while (following := min(edges[path[-1]] & remaining)) not in path:
-            path.append(following)
-        cycle = path[path.index(following) :]
-        names = " -> ".join(f"#{specs[at][0]}" for at in (*cycle, cycle[0]))
-        for at in cycle:
-            message = f"depends_on: these jobs of the submission wait for each other: {names}; take one of them out"
-            found[at] = refused(ErrorKind.INVALID, "dependency_cycle", message, path="depends_on")
+        path: dict[int, None] = {}
+        following = start
+        while following not in seen:
+            seen.add(following)
+            path[following] = None
+            following = min(edges[following] & remaining)
+        if following in path:
+            walked = list(path)
+            cycle = walked[walked.index(following) :]
+            first = cycle.index(min(cycle))
+            refusal = _cycle_refusal([specs[at][0] for at in (*cycle[first:], *cycle[:first])])
+            found.update(dict.fromkeys(cycle, refusal))
     return found
+
+
+def _cycle_refusal(positions: Sequence[int]) -> Refused:
+    shown = [f"#{position}" for position in positions]
+    middle = shown if len(shown) <= MAX_NAMED else [*shown[:MAX_NAMED], "..."]
+    names = " -> ".join((*middle, shown[0]))
+    message = f"depends_on: these jobs of the submission wait for each other: {names}; take one of them out"
+    return refused(ErrorKind.INVALID, "dependency_cycle", message, path="depends_on")
 
 
 def _id_of(name: str, spec: JobSpec, names: Names, *, path: str) -> str:
