@@ -110,6 +110,7 @@ class JobTemplate(TaskPart):
     env_variables: dict[str, str] = Field(default_factory=dict)
     metric_sources: tuple[MetricSource, ...] = ()
     timeout_minutes: Positive | None = None
+    hang_minutes: Positive | Literal["off"] | None = None
     grace_seconds: float = Field(default=30.0, ge=0, le=3600)
     max_retries: int = Field(default=0, ge=0, le=100)
 

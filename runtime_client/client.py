@@ -25,6 +25,8 @@ from .models import (
     JobSpec,
     JobView,
     LogChunk,
+    LogErrors,
+    LogStreams,
     MetricPoint,
     NewRun,
     NodeView,
@@ -151,11 +153,25 @@ class RuntimeClient(OperatorCalls, ArrayCalls):
     def explain(self, job_id: str) -> Explanation:
         return as_one(Explanation, self._transport.call("GET", f"/v1/jobs/{segment(job_id)}/explain"))
 
-    def logs(self, job_id: str, *, attempt: int | None = None, offset: int = 0, limit: int = 1 << 20) -> LogChunk:
-        query: dict[str, QueryValue] = {"offset": offset, "limit": limit}
-        if attempt is not None:
-            query["attempt"] = attempt
+    def logs(
+        self,
+        job_id: str,
+        *,
+        attempt: int | None = None,
+        offset: int = 0,
+        limit: int = 1 << 20,
+        stream: str = "main",
+    ) -> LogChunk:
+        query: dict[str, QueryValue] = {"offset": offset, "limit": limit, "stream": stream, **_of_attempt(attempt)}
         return as_one(LogChunk, self._transport.call("GET", f"/v1/jobs/{segment(job_id)}/logs", query=query))
+
+    def log_streams(self, job_id: str, *, attempt: int | None = None) -> LogStreams:
+        path = f"/v1/jobs/{segment(job_id)}/logs/streams"
+        return as_one(LogStreams, self._transport.call("GET", path, query=_of_attempt(attempt)))
+
+    def log_errors(self, job_id: str, *, attempt: int | None = None) -> LogErrors:
+        path = f"/v1/jobs/{segment(job_id)}/logs/errors"
+        return as_one(LogErrors, self._transport.call("GET", path, query=_of_attempt(attempt)))
 
     def metrics(self, job_id: str, *, keys: Sequence[str] | None = None) -> list[MetricPoint]:
         query: Query = {} if keys is None else {"key": list(keys)}
@@ -211,3 +227,7 @@ class RuntimeClient(OperatorCalls, ArrayCalls):
 
 def _body(refusal: InvalidSpec) -> ErrorBody:
     return ErrorBody(code=refusal.code, kind=ErrorKind.INVALID, message=refusal.message, path=refusal.path)
+
+
+def _of_attempt(attempt: int | None) -> dict[str, QueryValue]:
+    return {} if attempt is None else {"attempt": attempt}

@@ -24,6 +24,9 @@ from .models import (
     JobSpec,
     JobView,
     LogChunk,
+    LogErrorLine,
+    LogErrors,
+    LogStreams,
     MetricPoint,
     NewRun,
     NodeView,
@@ -177,20 +180,38 @@ class FakeRuntime:
             job_id=job_id, state=view.state, summary=f"{job_id} is {view.state}", queue_position=position
         )
 
-    def logs(self, job_id: str, *, attempt: int | None = None, offset: int = 0, limit: int = 1 << 20) -> LogChunk:
+    def logs(
+        self,
+        job_id: str,
+        *,
+        attempt: int | None = None,
+        offset: int = 0,
+        limit: int = 1 << 20,
+        stream: str = "main",
+    ) -> LogChunk:
         self.n_calls += 1
         job = self._job(job_id)
         number = attempt or max(len(job.view.attempts), 1)
-        text = (job.outcome.evidence or "") if job.view.state in ENDED_STATES else ""
+        text = (job.outcome.evidence or "") if job.view.state in ENDED_STATES and stream == "main" else ""
         start = max(len(text) + offset, 0) if offset < 0 else offset
         piece = text[start : start + limit]
         return LogChunk(
             job_id=job_id,
             attempt=number,
+            stream=stream,
             text=piece,
             next_offset=start + len(piece),
             is_complete=job.view.state in ENDED_STATES and start + len(piece) >= len(text),
         )
+
+    def log_streams(self, job_id: str, *, attempt: int | None = None) -> LogStreams:
+        return LogStreams(job_id=job_id, attempt=self.logs(job_id, attempt=attempt).attempt, streams=("main",))
+
+    def log_errors(self, job_id: str, *, attempt: int | None = None) -> LogErrors:
+        """Every line of the evidence is one."""
+        found = self.logs(job_id, attempt=attempt)
+        lines = tuple(LogErrorLine(text=line, count=1, ranks=()) for line in found.text.splitlines())
+        return LogErrors(job_id=job_id, attempt=found.attempt, lines=lines, is_whole=True)
 
     def metrics(self, job_id: str, *, keys: Sequence[str] | None = None) -> list[MetricPoint]:
         self.n_calls += 1

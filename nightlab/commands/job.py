@@ -120,19 +120,42 @@ def logs(
     attempt: Annotated[
         int | None, typer.Option(min=1, help="Of this attempt.", show_default="the latest", metavar="N")
     ] = None,
+    rank: Annotated[
+        str | None, typer.Option(help="Of this rank, or `all`.", show_default="the common output", metavar="R")
+    ] = None,
+    errors: Annotated[bool, typer.Option("--errors", help="Error lines of all ranks, counted.")] = False,
     lines: Annotated[int, typer.Option(min=1, help="The last N lines.", metavar="N")] = 1000,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the output of a job. With -f, follow it through all attempts to its end; Ctrl-C leaves it alone."""
-    from nightlab.following import JobFollower
-    from nightlab.job_page import last_lines
+    """Print the output of a job. With -f, follow it through all attempts to its end; Ctrl-C leaves it alone.
 
+    --rank shows ranks with files of their own: those of torchrun, or what a launcher wrote to NIGHTLAB_RANK_LOG_DIR.
+    """
+    from nightlab.failure import wrong_use
+    from nightlab.following import JobFollower
+    from nightlab.job_output import ALL, last_lines, print_errors, print_last_lines
+
+    if rank is not None and rank != ALL and not rank.isdecimal():
+        raise wrong_use(f"--rank {rank!r} is neither a number nor `{ALL}`", code="bad_rank")
     with runtime(home) as client:
-        if follow:
-            _follow(JobFollower(client, job_id, shows_output=not as_json, shows_state=not as_json), as_json)
+        if errors:
+            found = client.log_errors(job_id, attempt=attempt)
+            print_json(found) if as_json else print_errors(found)
             return
-        chunk = last_lines(client, job_id, attempt, lines)
+        if follow:
+            shown = not as_json
+            _follow(
+                JobFollower(client, job_id, shows_output=shown, shows_state=shown, rank=rank, attempt=attempt), as_json
+            )
+            return
+        if rank is not None and not as_json:
+            names = print_last_lines(client, job_id, attempt, rank, lines)
+            if rank != ALL and rank not in names:
+                note(f"rank {rank} has no output of its own; there is: {', '.join(names) or 'nothing'}")
+            return
+        stream = "main" if rank in (None, ALL) else str(rank)
+        chunk = last_lines(client, job_id, attempt, lines, stream=stream)
     if as_json:
         print_json(chunk)
     else:

@@ -158,6 +158,8 @@ def _apply_to_job(state: State, event: JobEvent, recorded: Recorded) -> None:
     changed = _next_job(state, job, event, recorded.at_s)
     if changed.state not in targets:
         raise _illegal(state, job_id, event, f"can not lead to {changed.state}")
+    if isinstance(event, AttemptEnded) and job is not None:
+        state.leaving.learn(job, event, recorded.at_s)
     if changed.state in ENDED:
         if job is not None and changed.state is JobState.SUCCEEDED:
             state.estimates.learn(job, job.done_s + worked_s(job, recorded.at_s))
@@ -216,6 +218,7 @@ def _ordered(state: State, job: Job, event: StartOrdered, at_s: float) -> Job:
             placements=event.placements,
             ordered_at_s=at_s,
             expected_s=state.estimates.expected_s(job.project, job.experiment, job.shape),
+            leave_s=state.leaving.longest_s(job),
         ),
     )
 
@@ -368,7 +371,7 @@ def _stand(state: State, event: StandingEvent) -> None:
         case DevicesUnreserved():
             state.put_standing(standing.without(event.devices))
         case DevicesBusySeen():
-            state.put_standing(replace(standing, busy_external=tuple(sorted(event.devices))))
+            state.put_standing(standing.with_busy(event.devices, event.reasons))
 
 
 def _illegal(state: State, job_id: str, event: Event, why: str) -> IllegalTransition:

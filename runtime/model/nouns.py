@@ -93,6 +93,8 @@ class Attempt:
     """When this attempt's newest complete checkpoint was seen; None: it has made none."""
     expected_s: float | None = None
     """What jobs like it were known to need in all when it was ordered; None: nothing was known."""
+    leave_s: float | None = None
+    """The longest that attempts like it took to leave, when it was ordered; None: none had left yet."""
     stop: StopOrder | None = None
 
 
@@ -133,6 +135,8 @@ class Job:
     n_preemptions: int = 0
     n_stalled: int = 0
     """Attempts in a row that asked for a requeue, or lost their supervisor, without a newer checkpoint."""
+    hang_after_s: float | None = None
+    """A silence so long is a hang; None: learned from the job itself; 0: none is."""
     n_infrastructure: int = 0
     """Attempts in a row that failed through no fault of the job, without a newer checkpoint."""
     avoid: tuple[Placement, ...] = ()

@@ -12,6 +12,7 @@ from .devices import count, placement_masks
 from .estimates import Estimates
 from .holds import AgentsStop, Hold, Standing
 from .indexes import Indexes
+from .leaving import Leaving
 from .nouns import Job, Node
 from .states import JobState
 
@@ -42,6 +43,8 @@ class State:
     """The last few events of each live job, in words."""
     estimates: Estimates = field(default_factory=Estimates)
     """How long jobs like those that ended have run."""
+    leaving: Leaving = field(default_factory=Leaving)
+    """How long attempts took to leave after a notice."""
     index: Indexes = field(default_factory=Indexes)
 
     def put_job(self, job: Job) -> None:

@@ -182,8 +182,8 @@ FAILURE_CLASSES: Mapping[ExitReason, FailureClass] = MappingProxyType(
 
 
 def failure_class(outcome: AttemptOutcome, reason: ExitReason) -> FailureClass:
-    """Who an ending is charged to. A full disk is the machine's when the command never ran, else the job's."""
-    if outcome is AttemptOutcome.LAUNCH_FAILED and reason is ExitReason.DISK_FULL:
+    """Who an ending is charged to. When the command never ran, a full disk or a device in use is the machine's."""
+    if outcome is AttemptOutcome.LAUNCH_FAILED and reason in (ExitReason.DISK_FULL, ExitReason.DEVICE_UNAVAILABLE):
         return FailureClass.INFRASTRUCTURE
     return FAILURE_CLASSES[reason]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from runtime.engines.contract import AttemptKey, MetricsRead, NodeReport
+from runtime.engines.contract import AttemptKey, DevicesSeen, MetricsRead, NodeReport
 from runtime.model.events import Event
 from runtime.model.state import State
 from runtime.model.states import StopCause
@@ -31,6 +31,7 @@ from .commit import SnapshotOrder, unit_of
 from .config import ServerConfig
 from .disk import DiskWatch
 from .draft import OWNER, SCHEDULER, Actor, Draft
+from .failed_starts import FailedStarts
 from .hub import EventHub
 from .inbox import (
     Accepted,
@@ -47,7 +48,14 @@ from .inbox import (
 from .lookup import Found, look_up
 from .metrics_intake import MetricsIntake
 from .orders import Orders
-from .reactor import CriteriaFacts, Rules, events_from_cancel, events_from_parting, events_from_report
+from .reactor import (
+    CriteriaFacts,
+    Rules,
+    events_from_cancel,
+    events_from_devices,
+    events_from_parting,
+    events_from_report,
+)
 from .recovery import recover
 from .references import taking_order
 from .refusal import Refused, no_such_job, refused
@@ -70,6 +78,10 @@ def _nothing() -> None:
     return
 
 
+def _nobody_waits(_ended: Sequence[AttemptKey]) -> None:
+    return
+
+
 @dataclass(slots=True, kw_only=True)
 class Loop:
     config: ServerConfig
@@ -85,6 +97,7 @@ class Loop:
     next_number: int
     snapshot_seq: int
     inbox: Inbox
+    failed_starts: FailedStarts = field(default_factory=FailedStarts)
     wake_s: float | None = 0.0
     """When a round is due though nothing has arrived; seconds since the epoch."""
     trouble: str | None = None
@@ -100,6 +113,8 @@ class Loop:
     """The last event that is durable."""
     after_commit: Callable[[], None] = _nothing
     """Told after each commit: the outbox may have grown."""
+    on_ended: Callable[[Sequence[AttemptKey]], None] = _nobody_waits
+    """Told which attempts have ended, after their commit."""
     on_parted: Callable[[], None] = _nothing
     """Told when the last attempt has ended after `part`."""
 
@@ -154,10 +169,12 @@ class Loop:
 
     def is_current(self, key: AttemptKey) -> bool:
         """Whether the gateway takes words of this attempt: it holds devices, or ended a moment ago."""
+        return self.is_held(key) or self.orders.ended_just_now(key)
+
+    def is_held(self, key: AttemptKey) -> bool:
+        """Whether this attempt holds devices."""
         job = self.state.jobs.get(key.job_id)
-        if job is not None and job.attempt is not None and job.attempt.number == key.attempt:
-            return True
-        return self.orders.ended_just_now(key)
+        return job is not None and job.attempt is not None and job.attempt.number == key.attempt
 
     def _put(self, request: Request) -> None:
         if self.is_closing:
@@ -242,6 +259,7 @@ class Loop:
             self.snapshot_seq = self.committed_seq
         self.orders.send(self.state, launches, draft.stops)
         self.orders.note_ended(draft.ended)
+        self.on_ended(draft.ended)
         self.catalog.forget(draft.rows.ended_at)
         self.hub.publish(event_view(stored) for stored in draft.events)
         self.after_commit()
@@ -261,10 +279,13 @@ class Loop:
                 answers.others.append((item, _instruct(draft, item)))
             case MetricsRead():
                 return
+            case DevicesSeen():
+                draft.add_all(events_from_devices(self.state, item), Actor(name=f"node:{item.node_id}"))
             case report:
                 facts = found.criteria.get(report.key, CriteriaFacts())
                 events = events_from_report(self.state, report, facts, now_s=draft.at_s, rules=self.rules)
-                draft.add_all(events, Actor(name=self._node_of(report.key)))
+                suspected = self.failed_starts.note(self.state, events, draft.at_s)
+                draft.add_all([*events, *suspected], Actor(name=self._node_of(report.key)))
 
     def _take_all(
         self, draft: Draft, submissions: Sequence[Submission], found: Found, fresh: Fresh, answers: Answers

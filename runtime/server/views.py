@@ -127,6 +127,8 @@ def _attempt_view(row: AttemptRow) -> AttemptView:
         exit_reason=None if row.exit_reason is None else row.exit_reason.value,
         exit_code=row.exit_code,
         evidence=row.evidence,
+        launch=row.launch,
+        launch_why=row.launch_why,
         checkpoint_step=row.checkpoint_step,
     )
 
@@ -163,6 +165,7 @@ def _node_view(node: Node, jobs: Iterable[Job], standing: Standing) -> NodeView:
                 reserved_for=None if (kept := reserved.get(device.index)) is None else kept.holder,
                 reserved_until=None if kept is None else kept.until_s,
                 busy_external=device.index in standing.busy_external,
+                busy_reason=standing.busy_reason(device.index),
             )
             for device in node.devices
         ),

@@ -68,6 +68,9 @@ class AttemptRow:
     exit_code: int | None = None
     evidence: str | None = None
     checkpoint_step: int | None = None
+    launch: str | None = None
+    """`cold` or `warm`; None: not started."""
+    launch_why: str | None = None
 
 
 class JobChanges(TypedDict, total=False):
@@ -96,6 +99,8 @@ class AttemptChanges(TypedDict, total=False):
     exit_code: int | None
     evidence: str | None
     checkpoint_step: int | None
+    launch: str | None
+    launch_why: str | None
 
 
 def insert_jobs(connection: sa.Connection, rows: Sequence[JobRow]) -> None:

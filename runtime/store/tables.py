@@ -88,6 +88,8 @@ attempts = sa.Table(
     sa.Column("exit_code", sa.Integer),
     sa.Column("evidence", Prose),
     sa.Column("checkpoint_step", Whole),
+    sa.Column("launch", Name(10)),
+    sa.Column("launch_why", Prose),
 )
 
 runs = sa.Table(

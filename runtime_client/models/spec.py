@@ -54,11 +54,32 @@ class Compute(Wire):
     """Model name such as `H100`, or the form `GPU_8xH100`; None takes any device."""
 
 
+class LaunchMode(StrEnum):
+    """How an attempt's process is started; what it does is the same."""
+
+    AUTO = "auto"
+    """Warm where a fork server for its environment is ready and the command allows it, else cold."""
+    COLD = "cold"
+    """The command is executed."""
+    WARM = "warm"
+    """As auto, but a fork server that is being prepared is waited for, a short while."""
+
+
 class Environment(Wire):
     """Whose Python, and where."""
 
     python: str | None = None
     """Absolute path of a Python interpreter; its folder goes first on PATH. None: the server's default PATH."""
+    preload: tuple[str, ...] | None = None
+    """Modules to have imported already in a warm start. None: those that the script imports at its top."""
+
+    @field_validator("preload")
+    @classmethod
+    def _are_modules(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for name in value or ():
+            if not all(part.isidentifier() for part in name.split(".")):
+                raise ValueError(f"preload: {name!r} is no name of a module (`numpy`, `sklearn.linear_model`)")
+        return value
 
 
 class SnapshotMode(StrEnum):
@@ -180,6 +201,7 @@ class JobSpec(Wire):
     seed: int | None = Field(default=None, ge=0, lt=2**32)
     args_style: ArgsStyle = ArgsStyle.NONE
     env_variables: dict[str, str] = Field(default_factory=dict)
+    launch: LaunchMode = LaunchMode.AUTO
 
     priority_class: str = "normal"
     preemptible: bool | None = None
@@ -199,6 +221,8 @@ class JobSpec(Wire):
     """Set: not one job, but an array of them."""
     array_task: ArrayTask | None = None
     """Set by the server on a task of an array."""
+    hang_minutes: Minutes | Literal["off"] | None = None
+    """Without output, metric and checkpoint for so long it is stopped as hung. None: learned from its own rhythm."""
     grace_seconds: float = Field(default=30.0, ge=0, le=3600)
     """Between the preempt notice and the kill."""
 
@@ -261,6 +285,7 @@ __all__ = [
     "Environment",
     "JobSpec",
     "JsonLines",
+    "LaunchMode",
     "MetricSource",
     "OnTimeout",
     "SessionFence",

@@ -145,7 +145,7 @@ def report_exit(world: World) -> None:
         missing_metrics=((), (), ("loss",))[world.pick(3)],
         device_fault=(None, None, "XID 79")[world.pick(3)],
     )
-    end(world, found, outcome.classify(facts))
+    end(world, found, outcome.classify(facts), facts.exit_code)
 
 
 def report_not_launched(world: World) -> None:
@@ -155,7 +155,7 @@ def report_not_launched(world: World) -> None:
         end(world, found, outcome.classify_unlaunched(None, reason, "no"))
 
 
-def end(world: World, found: Job, ending: outcome.Ending) -> None:
+def end(world: World, found: Job, ending: outcome.Ending, exit_code: int | None = None) -> None:
     what = outcome.disposition(found, ending.outcome, ending.reason, now_s=world.now_s, policy=world.policy)
     world.over.append((found.job_id, found.n_attempts))
     world.record(
@@ -164,7 +164,7 @@ def end(world: World, found: Job, ending: outcome.Ending) -> None:
             attempt=found.n_attempts,
             outcome=ending.outcome,
             exit_reason=what.exit_reason,
-            exit_code=None,
+            exit_code=exit_code,
             evidence=ending.evidence,
             then=what.then,
             end_state=what.end_state,

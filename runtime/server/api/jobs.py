@@ -10,14 +10,12 @@ from fastapi import APIRouter, Query
 from pydantic import Field, ValidationError
 from starlette.responses import Response
 
-from runtime.engines.contract import AttemptKey
 from runtime.model.states import JobState
 from runtime.server.api.strict_json import StrictRoute
 from runtime.server.envelope import answer
 from runtime.server.explaining import explained, foretold
 from runtime.server.inbox import Accepted
 from runtime.server.intake import job_number
-from runtime.server.logs import read_chunk
 from runtime.server.refusal import Refused, no_such_job, refused, suggestion, validation_error
 from runtime.server.services import Services, Svc
 from runtime.server.submission import Submission
@@ -31,7 +29,6 @@ from runtime_client.models import (
     Forecast,
     JobSpec,
     JobView,
-    LogChunk,
     MetricPoint,
     SubmitResult,
     Wire,
@@ -40,7 +37,6 @@ from runtime_client.models import (
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=StrictRoute)
 
 MAX_BATCH = 1000
-MAX_LOG_BYTES = 16 * 2**20
 
 
 class Batch(Wire):
@@ -138,36 +134,6 @@ async def explain_job(job_id: str, services: Svc) -> Response:
     """Why a job is where it is, by the functions that decide; what it lost to others, and they to it."""
     _check_id(job_id)
     return answer(await explained(services, job_id))
-
-
-@router.get("/{job_id}/logs", response_model=Envelope[LogChunk])
-async def read_logs(
-    job_id: str,
-    services: Svc,
-    attempt: Annotated[int | None, Query(ge=1, lt=2**31)] = None,
-    offset: Annotated[int, Query(ge=-(2**62), lt=2**62)] = 0,
-    limit: Annotated[int, Query(ge=1, le=MAX_LOG_BYTES)] = 2**20,
-) -> Response:
-    """Output of an attempt from a byte offset; a negative one counts from the end."""
-    _check_id(job_id)
-
-    def read(connection: sa.Connection) -> tuple[JobRow | None, list[history.AttemptRow]]:
-        return history.get_job(connection, job_id), history.get_attempts(connection, [job_id])[job_id]
-
-    row, attempts = await services.store.read(read)
-    if row is None:
-        raise no_such_job(job_id)
-    if attempt is None and not attempts:
-        is_complete = row.state.is_ended
-        return answer(LogChunk(job_id=job_id, attempt=0, text="", next_offset=0, is_complete=is_complete))
-    wanted = attempts[-1].attempt if attempt is None else attempt
-    found = next((each for each in attempts if each.attempt == wanted), None)
-    if found is None:
-        message = f"job {job_id} has no attempt {wanted}; it has had {len(attempts)}"
-        raise refused(ErrorKind.NOT_FOUND, "no_such_attempt", message, path="attempt")
-    key = AttemptKey(job_id=job_id, attempt=wanted)
-    has_ended = found.ended_at is not None
-    return answer(await read_chunk(services.engine, key, offset=offset, limit=limit, has_ended=has_ended))
 
 
 @router.get("/{job_id}/metrics", response_model=Envelope[list[MetricPoint]])

@@ -249,6 +249,7 @@ def then_of(found: Job, outcome: Outcome, reason: Reason) -> tuple[Then, JobStat
         (Outcome.FAILED, Reason.BAD_COMMAND, Then.END, JobState.FAILED),
         (Outcome.LAUNCH_FAILED, Reason.LAUNCHER_UNAVAILABLE, Then.REQUEUE, None),
         (Outcome.LAUNCH_FAILED, Reason.DISK_FULL, Then.REQUEUE, None),
+        (Outcome.LAUNCH_FAILED, Reason.DEVICE_UNAVAILABLE, Then.REQUEUE, None),
         (Outcome.FAILED, Reason.DISK_FULL, Then.RETRY, None),
         (Outcome.FAILED, Reason.DEVICE_LOST, Then.REQUEUE, None),
         (Outcome.FAILED, Reason.DEVICE_FAULT, Then.RETRY, None),

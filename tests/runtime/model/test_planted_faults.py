@@ -22,6 +22,7 @@ from runtime.model.errors import IllegalTransition, InvariantViolation
 from runtime.model.estimates import Estimates
 from runtime.model.holds import Standing
 from runtime.model.indexes import ArrayLine, Indexes
+from runtime.model.leaving import Leaving
 from runtime.model.nouns import Job
 from runtime.model.state import State
 from runtime.model.states import HOLDING
@@ -327,6 +328,10 @@ def loses_the_estimates(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Estimates, "remembered", lambda self: iter(()))
 
 
+def loses_the_departures(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Leaving, "remembered", lambda self: iter(()))
+
+
 def forgets_quotas(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(round_module, "used_up", lambda *facts: None)
 
@@ -442,6 +447,7 @@ FAULTS = (
         caught_by="no quota is exceeded",
         policy=Policy(quotas=QUOTAS),
     ),
+    Fault(name="lost_departures", plant=loses_the_departures, caught_by="a snapshot holds the whole state"),
     Fault(name="lost_estimates", plant=loses_the_estimates, caught_by="a snapshot holds the whole state"),
     Fault(name="no_preemption", plant=never_preempts, caught_by="the first in the queue gets what lower ones hold"),
     Fault(name="lowest_class_first", plant=starts_in_reverse, caught_by="the first in the queue|blocked head"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0003_arrays"
-down_revision = "0002_beneficiaries"
+revision = "0004_arrays"
+down_revision = "0003_launch"
 
 
 def upgrade() -> None:
