@@ -148,6 +148,7 @@ def _with_order(
             "job_id": facts.job_id,
             "attempt": str(facts.attempt),
             "checkpoint_dir": str(facts.checkpoint_dir),
+            **({} if spec.array_task is None else {"index": str(spec.array_task.index)}),
         },
     )
     variables = environment.job_environment(spec, facts, node.environ)

@@ -93,9 +93,10 @@ class Rehearsal:
 
     def _rounds(self) -> float | None:
         """Play until nothing more is ordered; when the next round is due."""
-        for event in events_from_lapse(self.state, self.now_s):
-            self._record(event)
         for _ in range(MAX_ROUNDS):
+            while events := events_from_lapse(self.state, self.now_s):
+                for event in events:
+                    self._record(event)
             decision = schedule(self.state, now_s=self.now_s, policy=self.policy)
             if not decision.actions:
                 return decision.next_wake_s
