@@ -22,6 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from runtime.engines import provenance
 from runtime.engines.contract import (
     MAIN_STREAM,
     AttemptKey,
@@ -288,11 +289,23 @@ class LocalEngine:
             watched.launch_asked_at = time.monotonic()
             if not is_warm:
                 await self._link.launch(watched.prepared.folder)
+            self._record_provenance(watched.prepared)
         except LauncherUnavailable as error:
             self._give_up_launch(watched, ExitReason.LAUNCHER_UNAVAILABLE, str(error))
         except OSError as error:
             problem = not_launched(watched, error.errno, f"{error.strerror or error}: {error.filename or 'its order'}")
             self._give_up_launch(watched, problem.exit_reason, problem.evidence)
+
+    def _record_provenance(self, prepared: Prepared) -> None:
+        """After the launch, which does not wait for it; nor does it fail when there is no room."""
+        if prepared.record is not None:
+            with contextlib.suppress(OSError):
+                provenance.write(
+                    prepared.folder,
+                    prepared.record,
+                    snapshot_id=prepared.snapshot_id,
+                    device_kinds=prepared.device_kinds,
+                )
 
     async def _launch_warm(self, watched: Watched) -> bool:
         """Start it from a fork server, if one fits. False: it is to be started cold; its order says why."""
