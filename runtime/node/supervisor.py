@@ -129,7 +129,7 @@ class _Attempt:
         """On the monotonic clock; None: nobody asked it to stop."""
         self._was_killed = False
         self._oom_kills = 0
-        self._keeper = output.Keeper(folder, int(order["log_cap_bytes"]))
+        self._keeper = output.Keeper(folder, int(order.get("log_cap_bytes", output.CAP_BYTES)))
         self._kept_at = time.monotonic()
         self._next_look_s = 0.0
 
