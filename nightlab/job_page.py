@@ -22,6 +22,8 @@ def print_job(job: JobView) -> None:
         ("python", spec.environment.python or ""),
         ("folder", spec.code_source.root_path if spec.code_source else "a scratch folder"),
         ("parameters", ", ".join(f"{name}={value}" for name, value in spec.parameters.items())),
+        ("waits for", ", ".join(f"{one.job} ({one.condition.value})" for one in spec.depends_on)),
+        ("array", "" if spec.array_task is None else f"{spec.array_task.array_id}, index {spec.array_task.index}"),
         ("submitted", ago(job.submitted_at)),
         ("checkpoint", "" if job.checkpoint_step is None else f"step {job.checkpoint_step}"),
         ("suggestion", "" if job.suggestion is None else job.suggestion.why),

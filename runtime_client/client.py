@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from pydantic_core import to_json
 
 from .answers import as_many, as_one, segment
+from .arrays import ArrayCalls
 from .errors import InvalidSpec, TimedOut
 from .home import CODE_FOLDER, default_home, read_address
 from .models import (
@@ -35,7 +36,7 @@ from .models import (
     SubmitResult,
 )
 from .operator import OperatorCalls
-from .packing import Packer
+from .packing import Packer, with_sure_positions
 from .stream import read_events
 from .transport import Query, QueryValue, Transport
 
@@ -51,7 +52,7 @@ _POINTS: TypeAdapter[list[MetricPoint]] = TypeAdapter(list[MetricPoint])
 _NODES: TypeAdapter[list[NodeView]] = TypeAdapter(list[NodeView])
 
 
-class RuntimeClient(OperatorCalls):
+class RuntimeClient(OperatorCalls, ArrayCalls):
     """Implements `runtime_client.protocol.Runtime`. May be shared between threads; make it after a fork."""
 
     def __init__(
@@ -106,7 +107,7 @@ class RuntimeClient(OperatorCalls):
         return as_one(JobView, self._transport.call("POST", "/v1/jobs", body=body, is_repeatable=True))
 
     def submit_many(self, specs: Sequence[JobSpec]) -> list[SubmitResult]:
-        packed = self._packer.pack_many(specs)
+        packed = with_sure_positions(self._packer.pack_many(specs), BATCH_SIZE)
         ready = [spec.model_dump(mode="json") for spec in packed if not isinstance(spec, InvalidSpec)]
         results: list[SubmitResult] = []
         for first in range(0, len(ready), BATCH_SIZE):
@@ -125,6 +126,7 @@ class RuntimeClient(OperatorCalls):
         states: Sequence[str] | None = None,
         session_id: str | None = None,
         project: str | None = None,
+        array_id: str | None = None,
         limit: int = 100,
         before: str | None = None,
     ) -> list[JobView]:
@@ -133,7 +135,8 @@ class RuntimeClient(OperatorCalls):
             if not states:
                 return []
             query["state"] = list(states)
-        for name, value in (("session_id", session_id), ("project", project), ("before", before)):
+        named = {"session_id": session_id, "project": project, "array_id": array_id, "before": before}
+        for name, value in named.items():
             if value is not None:
                 query[name] = value
         return as_many(_JOBS, self._transport.call("GET", "/v1/jobs", query=query))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import tempfile
@@ -14,6 +15,13 @@ import psutil
 
 from bench.figure import Figure, median_of, quartiles
 from bench.server import homed_server, running_server
+from runtime.engines.contract import AttemptKey
+from runtime.engines.device_watch import DeviceWatch, Looks
+from runtime.engines.preparation import Prepared
+from runtime.engines.watched import Watched
+from runtime.node.device_locks import device_locks_for
+from runtime.node.device_probe import PRETENDED_VARIABLE, probe_for
+from runtime.node.devices import find_devices
 from runtime_client.client import RuntimeClient
 from runtime_client.models import JobSpec
 
@@ -147,6 +155,49 @@ def idle_cpu_percent(quick: bool) -> Figure:
 def idle_rss_mb(quick: bool) -> Figure:
     """Resident memory of a server that has nothing to do."""
     return _idle(quick, "idle.rss_mb", "MB", lambda spent_s, for_s, rss: rss / 1e6)
+
+
+def level0_ms(quick: bool) -> Figure:
+    """The check of an attempt's devices before it starts, on a node of eight pretended devices, all of them in use."""
+    n = 200 if quick else 2000
+    with tempfile.TemporaryDirectory() as folder:
+        samples = asyncio.run(_checks(Path(folder), n))
+    return Figure(
+        id="health.level0_ms",
+        value=median_of(samples),
+        unit="ms",
+        control=None,
+        n=n,
+        spread=quartiles(samples),
+        note="8 devices played by a folder, one process on each; NVML's own time is not in it; spread: quartiles",
+    )
+
+
+async def _checks(folder: Path, n: int) -> list[float]:
+    devices = find_devices("fake:8xH100", {})
+    for device in devices:
+        (folder / device.uuid).mkdir()
+        (folder / device.uuid / str(os.getpid())).write_text("1000")
+    environ = {PRETENDED_VARIABLE: str(folder)}
+    prepared = Prepared(folder=folder, checkpoint_dir=folder, marker="bench", readers=[])
+    key = AttemptKey(job_id="j1", attempt=1)
+    watched = Watched(key=key, generation=1, prepared=prepared, devices=tuple(range(8)))
+    watch = DeviceWatch(
+        node_id="local",
+        devices=devices,
+        probe=probe_for(devices, environ),
+        locks=device_locks_for(devices, environ),
+        attempts=lambda: (),
+        say=lambda report: None,
+        looks=Looks(),
+    )
+    samples = []
+    for _ in range(n):
+        began = time.perf_counter()
+        if await watch.refusal(watched) is None:
+            raise RuntimeError("a device that is in use was taken for free")
+        samples.append(1000 * (time.perf_counter() - began))
+    return samples
 
 
 def _idle(quick: bool, figure_id: str, unit: str, value_of: Callable[[float, float, int], float]) -> Figure:

@@ -28,7 +28,9 @@ RUN_EPILOG = """\b
 Examples:
   nightlab job run --gpus 1 -- python train.py --lr 3e-4
   nightlab job run --watch --param lr=3e-4 --args-style argparse -- python train.py
-  nightlab job run -f workload.yaml --override compute.num_accelerators=2"""
+  nightlab job run -f workload.yaml --override compute.num_accelerators=2
+  nightlab job run --array 0-99 --parallel 8 -- python train.py --fold {index}
+  nightlab job run --after a10 --after j7=any -- python collect.py"""
 
 app.command(
     epilog=RUN_EPILOG,
@@ -45,6 +47,7 @@ def list_jobs(
         list[str] | None, typer.Option(help="Only jobs in this state; may be given again.", metavar="STATE")
     ] = None,
     session: Annotated[str | None, typer.Option(help="Only jobs of this research session.", metavar="S")] = None,
+    array: Annotated[str | None, typer.Option(help="Only the tasks of this array.", metavar="A")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Newest N jobs.", metavar="N")] = 50,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -60,10 +63,15 @@ def list_jobs(
             raise wrong_use(f"--state {name!r} is no state; allowed: {', '.join(allowed)}", code="bad_state")
     states = state or (None if all_states else LIVE_STATES)
     with runtime(home) as client:
-        jobs = client.jobs(states=states, session_id=session, limit=limit)
+        tasks = None if array is None else client.array(array)
+        jobs = client.jobs(states=states, session_id=session, array_id=array, limit=limit)
     if as_json:
         print_json(jobs)
         return
+    if tasks is not None:
+        from nightlab.arrays import array_line
+
+        print(array_line(tasks))
     if not jobs:
         print("no such jobs" if state or all_states else "nothing waits or runs (ended jobs: nightlab job list --all)")
         return
@@ -89,10 +97,15 @@ def _remark(job: JobView) -> str:
 
 @app.command("get", epilog="Example:  nightlab job get j1 --json")
 def get_job(job_id: JobId, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Show one job: its spec, where it stands, every attempt."""
+    """Show one job: its spec, where it stands, every attempt. Of an array (a10): how many tasks are where."""
+    from nightlab.arrays import is_array, print_array
     from nightlab.job_page import print_job
 
     with runtime(home) as client:
+        if is_array(job_id):
+            array = client.array(job_id)
+            print_json(array) if as_json else print_array(array)
+            return
         job = client.job(job_id)
     if as_json:
         print_json(job)
@@ -161,7 +174,9 @@ def _follow(follower: JobFollower, as_json: bool) -> None:
 
 @app.command("cancel", epilog="Example:  nightlab job cancel j1 j2 --reason 'wrong data'")
 def cancel(
-    job_ids: Annotated[list[str], typer.Argument(metavar="JOB...", help="Job ids.", show_default=False)],
+    job_ids: Annotated[
+        list[str], typer.Argument(metavar="JOB...", help="Job ids; a10 is a whole array.", show_default=False)
+    ],
     reason: Annotated[str, typer.Option(help="Kept with the job.", metavar="TEXT")] = "",
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -170,14 +185,16 @@ def cancel(
 
     Waiting ones at once, running ones with notice and grace. Exit 1 if one could not be cancelled.
     """
+    from nightlab.arrays import is_array
     from runtime_client.errors import Rejected
 
     done: list[object] = []
     failed: list[dict[str, object]] = []
     with runtime(home) as client:
         for job_id in job_ids:
+            cancel_one = client.cancel_array if is_array(job_id) else client.cancel
             try:
-                job = client.cancel(job_id, reason=reason)
+                job = cancel_one(job_id, reason=reason)
             except Rejected as error:
                 failed.append({"job_id": job_id, "code": error.code, "message": error.message})
                 continue

@@ -22,6 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from runtime.engines import provenance
 from runtime.engines.contract import (
     MAIN_STREAM,
     AttemptKey,
@@ -113,6 +114,7 @@ class LocalEngine:
         self._log_cap_bytes = log_cap_bytes
         self._looks = looks or Looks()
         self._probe = probe
+        self._is_watching_devices = False
         self._watched: dict[AttemptKey, Watched] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -169,7 +171,9 @@ class LocalEngine:
         for order in running:
             await self.start(order, generation)
         await self._devices_watch.look()  # Before anything is placed.
-        self._spawn(self._watch_devices_for_ever())
+        if not self._is_watching_devices:
+            self._is_watching_devices = True
+            self._spawn(self._watch_devices_for_ever())
 
     async def start(self, order: LaunchOrder, generation: int) -> None:
         known = self._watched.get(order.key)
@@ -283,11 +287,23 @@ class LocalEngine:
             watched.launch_asked_at = time.monotonic()
             if not is_warm:
                 await self._link.launch(watched.prepared.folder)
+            self._record_provenance(watched.prepared)
         except LauncherUnavailable as error:
             self._give_up_launch(watched, ExitReason.LAUNCHER_UNAVAILABLE, str(error))
         except OSError as error:
             problem = not_launched(watched, error.errno, f"{error.strerror or error}: {error.filename or 'its order'}")
             self._give_up_launch(watched, problem.exit_reason, problem.evidence)
+
+    def _record_provenance(self, prepared: Prepared) -> None:
+        """After the launch, which does not wait for it; nor does it fail when there is no room."""
+        if prepared.record is not None:
+            with contextlib.suppress(OSError):
+                provenance.write(
+                    prepared.folder,
+                    prepared.record,
+                    snapshot_id=prepared.snapshot_id,
+                    device_kinds=prepared.device_kinds,
+                )
 
     async def _launch_warm(self, watched: Watched) -> bool:
         """Start it from a fork server, if one fits. False: it is to be started cold; its order says why."""

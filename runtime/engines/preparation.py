@@ -49,6 +49,8 @@ class Prepared:
     readers: list[metric_sources.Reader]
     record: dict[str, Any] | None = None
     """The order, to be written by `write_order`. None: a supervisor has it already."""
+    snapshot_id: str | None = None
+    device_kinds: tuple[str, ...] = ()
     warm: WarmPlan | str = ""
     """How it could be started warm, or why not."""
 
@@ -148,6 +150,7 @@ def _with_order(
             "job_id": facts.job_id,
             "attempt": str(facts.attempt),
             "checkpoint_dir": str(facts.checkpoint_dir),
+            **({} if spec.array_task is None else {"index": str(spec.array_task.index)}),
         },
     )
     variables = environment.job_environment(spec, facts, node.environ)
@@ -171,7 +174,8 @@ def _with_order(
     lasting = environment.lasting_environment(spec, facts, variables)
     plan = warm_plan(spec, rendered, working_folder, lasting, own_folder=prepared.folder)
     record["warm"] = plan.as_record() if isinstance(plan, WarmPlan) else None
-    return replace(prepared, record=record, warm=plan)
+    snapshot_id = None if spec.code_source is None else spec.code_source.snapshot_id
+    return replace(prepared, record=record, warm=plan, snapshot_id=snapshot_id, device_kinds=order.device_kinds)
 
 
 def _facts(order: LaunchOrder, node: NodeFacts, prepared: Prepared, working_folder: Path) -> environment.AttemptFacts:

@@ -133,6 +133,7 @@ def encode_state(state: State) -> JsonObject:
         "recent": {job_id: list(notes) for job_id, notes in state.recent.items()},
         "holds": [_encode(hold) for hold in state.holds.values()],
         "agents_stop": _encode(state.agents_stop),
+        "spoiled": sorted(state.spoiled),
         "standings": [_encode(standing) for standing in state.standings.values()],
     }
 
@@ -144,6 +145,7 @@ def decode_state(snapshot: JsonObject) -> State:
     """
     _check_frame(snapshot)
     state = State(last_seq=snapshot["last_seq"], clock_s=snapshot["clock_s"], fences=dict(snapshot["fences"]))
+    state.spoiled = set(snapshot.get("spoiled", ()))
     _decode_operator_parts(state, snapshot)
     learned = enumerate(snapshot.get("estimates", ()))
     state.estimates.remember(_decode(Learned, entry, f"snapshot.estimates[{n}]") for n, entry in learned)

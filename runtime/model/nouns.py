@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from .states import JobState, OnTimeout, StopCause
+from .states import Condition, JobState, OnTimeout, StopCause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +49,26 @@ class Shape:
     """Device kind wanted; None takes any."""
     devices_per_node: int | None = None
     """Whole groups of this size on each node (`GPU_8xH100`); None: anywhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dependency:
+    """What has to have ended, and how, before a job may start."""
+
+    on: str
+    """A job (`j3`) or an array (`a10`)."""
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayPlace:
+    """Which task of which array a job is."""
+
+    array_id: str
+    index: int
+    n_tasks: int
+    parallel: int | None
+    """At most so many of its tasks hold devices at once; None: any number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +122,11 @@ class Job:
     max_total_s: float | None = None
     """Running time of all attempts together."""
     queue_timeout_s: float | None = None
+    array: ArrayPlace | None = None
+    waits_for: tuple[Dependency, ...] = ()
+    """What has not ended yet. Such a job is queued, and in no queue."""
+    unmet: str | None = None
+    """Why it can never start, in words; it is about to end. None: it may."""
     state: JobState = JobState.QUEUED
     not_before_s: float = 0.0
     """Earliest next start (backoff after a retry)."""
@@ -128,6 +153,11 @@ class Job:
     """When it last entered the queue; `queue_timeout_s` counts from here."""
     attempt: Attempt | None = None
     """Set exactly while the job holds devices."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether others have to end before it may start."""
+        return bool(self.waits_for) or self.unmet is not None
 
     @property
     def limit_s(self) -> float | None:

@@ -132,6 +132,10 @@ def _own_variables(spec: JobSpec, facts: AttemptFacts) -> dict[str, str]:
         own["NIGHTLAB_DEVICE_UUIDS"] = ",".join(facts.uuids)
     if spec.code_source is not None:
         own["CODE_SOURCE_PATH"] = str(facts.working_folder)
+    if spec.array_task is not None:
+        own["NIGHTLAB_ARRAY_ID"] = spec.array_task.array_id
+        own["NIGHTLAB_ARRAY_INDEX"] = str(spec.array_task.index)
+        own["NIGHTLAB_ARRAY_SIZE"] = str(spec.array_task.n_tasks)
     if spec.seed is not None:
         own["NIGHTLAB_SEED"] = str(spec.seed)
     if facts.n_ranks > 1:

@@ -25,6 +25,8 @@ POLL_S = 5.0
 """A stop order whose poke was lost is found after this long."""
 POKE_S = 0.2
 """How long a busy server is waited for."""
+ENCLOSE_S = 0.05
+"""After the start, when the attempt's tree is moved into its control group."""
 LEFTOVER_GRACE_S = 0.1
 """For helpers of the leader that end by themselves right after it (they unlink shared memory, say)."""
 EXIT_WRITE_TRIES = 120
@@ -129,6 +131,8 @@ class _Attempt:
         """On the monotonic clock; None: nobody asked it to stop."""
         self._was_killed = False
         self._oom_kills = 0
+        self._enclose_at: float | None = time.monotonic() + ENCLOSE_S
+        """On the monotonic clock; None: it was done."""
         self._keeper = output.Keeper(folder, int(order.get("log_cap_bytes", output.CAP_BYTES)))
         self._kept_at = time.monotonic()
         self._next_look_s = 0.0
@@ -152,11 +156,9 @@ class _Attempt:
         try:
             _share_locks(self._order["locks"])
             port = self._hold_port()
-            self._leader, failure = _spawn(self._folder, self._order)
+            self._leader, failure = _spawn(self._folder, self._order, port)
         except OSError as error:
             return {"errno": error.errno, "text": f"{error.strerror}: {error.filename or 'starting a process'}"}
-        if port is not None:
-            port.let_go()
         if failure is not None:
             return failure
         self._awaited = {self._leader}
@@ -180,6 +182,24 @@ class _Attempt:
         self._oom_kills = processes.oom_kills()
         return None
 
+    def _enclose(self) -> None:
+        """Move the leader into its group, and what it has started meanwhile; later ones are born there.
+
+        Moving takes as long as starting, so nobody waits for it, and what ends at once is not moved at all. The group
+        is the second line only: the supervisor finds its tree without it.
+        """
+        self._enclose_at = None
+        if self._group is None:
+            return
+        moved: set[int] = set()
+        found = {self._leader}
+        while found - moved:
+            for pid in found - moved:
+                with contextlib.suppress(OSError):
+                    cgroups.enter(self._group, pid)
+            moved |= found
+            found = processes.descendants([os.getpid()], processes.table())
+
     def _hold_port(self) -> ports.Port | None:
         """The attempt's rendezvous port, unless the user named one. Its lock is ours until we end."""
         environment = self._order["env"]
@@ -196,6 +216,11 @@ class _Attempt:
             if not self._awaited:
                 return
             wait_s = self._keep_output()
+            if self._enclose_at is not None:
+                wait_s = min(wait_s, self._enclose_at - time.monotonic())
+                if wait_s <= 0:
+                    self._enclose()
+                    continue
             if self._kill_at is not None:
                 wait_s = min(wait_s, self._kill_at - time.monotonic())
                 if wait_s <= 0:
@@ -347,7 +372,7 @@ class _Attempt:
         _poke(self._order)
 
 
-def _spawn(folder: str, order: dict[str, Any]) -> tuple[int, dict[str, Any] | None]:
+def _spawn(folder: str, order: dict[str, Any], port: ports.Port | None) -> tuple[int, dict[str, Any] | None]:
     """Fork the leader. Returns its pid, and the reason if it could not become the command."""
     log = os.open(os.path.join(folder, records.LOG), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     reader, writer = os.pipe2(os.O_CLOEXEC)
@@ -355,6 +380,8 @@ def _spawn(folder: str, order: dict[str, Any]) -> tuple[int, dict[str, Any] | No
     pid = os.fork()
     if pid == 0:
         _become_command(order, log, writer, own_pid)
+    if port is not None:
+        port.let_go()  # The child has it too, until the very moment at which it becomes the command.
     os.close(writer)
     os.close(log)
     with os.fdopen(reader, "rb") as answer:
@@ -381,7 +408,6 @@ def _become_command(order: dict[str, Any], log: int, writer: int, supervisor: in
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        _enter_group(order["cgroup"])
         stage = f"working directory {order['cwd']!r}"
         os.chdir(order["cwd"])
         if order["is_warm"]:
@@ -396,14 +422,6 @@ def _become_command(order: dict[str, Any], log: int, writer: int, supervisor: in
     except OSError as error:
         os.write(writer, json.dumps({"errno": error.errno, "text": f"{stage}: {error.strerror}"}).encode())
         os._exit(127)
-
-
-def _enter_group(path: str | None) -> None:
-    try:
-        if path is not None:
-            cgroups.enter(path)
-    except OSError:
-        return  # It is the second line only: the supervisor finds its tree without it.
 
 
 def _leave_group(path: str | None) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from runtime.model.dependencies import describe
 from runtime.model.events import (
     AgentsAllowed,
     AgentsStopped,
@@ -213,12 +214,22 @@ def new_job_row(job: Job, *, run_id: str, idempotency_token: str | None, spec: d
         priority=job.priority,
         is_preemptible=job.is_preemptible,
         state=JobState.QUEUED,
-        state_reason="waits for devices",
+        state_reason=why_queued(job),
         submitted_at=job.submitted_at_s,
         run_id=run_id,
         idempotency_token=idempotency_token,
         spec=spec,
+        array_id=None if job.array is None else job.array.array_id,
     )
+
+
+def why_queued(job: Job) -> str:
+    """What a job waits for that has not run yet."""
+    if job.unmet is not None:
+        return job.unmet
+    if job.waits_for:
+        return f"waits for {', '.join(describe(dependency) for dependency in job.waits_for)}"
+    return "waits for devices"
 
 
 def ended_jobs(changes: RowChanges) -> Sequence[str]:

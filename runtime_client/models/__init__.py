@@ -1,5 +1,6 @@
 """The wire contract, defined once: what programs send to the runtime and what it answers."""
 
+from .graph import MAX_TASKS, ArraySpec, ArrayTask, ArrayView, Condition, DependsOn, read_indexes
 from .operator import (
     AgentsStopRequest,
     AgentsStopView,
@@ -65,13 +66,19 @@ __all__ = [
     "API_VERSION",
     "ENDED_STATES",
     "LIVE_STATES",
+    "MAX_TASKS",
     "AgentsStopRequest",
     "AgentsStopView",
     "ArgsStyle",
+    "ArraySpec",
+    "ArrayTask",
+    "ArrayView",
     "AttemptView",
     "CodeSource",
     "Compute",
+    "Condition",
     "Departure",
+    "DependsOn",
     "DeviceView",
     "DevicesRequest",
     "Envelope",
@@ -127,4 +134,5 @@ __all__ = [
     "TensorBoardFiles",
     "VictimView",
     "Wire",
+    "read_indexes",
 ]

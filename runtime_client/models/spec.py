@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from .graph import MAX_DEPENDENCIES, ArraySpec, ArrayTask, DependsOn, read_dependencies
 from .wire import JsonObject, Wire
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.\-]*$"
@@ -225,6 +226,12 @@ class JobSpec(Wire):
     on_timeout: OnTimeout = OnTimeout.END
     max_total_minutes: Minutes | None = None
     """Run time of all attempts together; then the job has failed, whatever `on_timeout` says."""
+    depends_on: tuple[DependsOn, ...] = Field(default=(), max_length=MAX_DEPENDENCIES)
+    """What has to end first. Short forms: `[j3, j4]`, or `{j3: ok, j4: any}`."""
+    array: ArraySpec | None = None
+    """Set: not one job, but an array of them."""
+    array_task: ArrayTask | None = None
+    """Set by the server on a task of an array."""
     hang_minutes: HangMinutes = None
     """Without output, metric and checkpoint for so long it is stopped as hung. None: learned from its own rhythm."""
     grace_seconds: float = Field(default=30.0, ge=0, le=3600)
@@ -242,6 +249,11 @@ class JobSpec(Wire):
     session: SessionFence | None = None
     idempotency_token: str | None = Field(default=None, min_length=1, max_length=128)
     """The same token in the same project returns the existing job instead of a second one."""
+
+    @field_validator("depends_on", mode="before")
+    @classmethod
+    def _short_forms(cls, value: Any) -> Any:
+        return read_dependencies(value)
 
     @field_validator("command")
     @classmethod

@@ -53,7 +53,7 @@ class CancelRequest(Wire):
 @router.post("", response_model=Envelope[JobView], status_code=201)
 async def submit_job(spec: JobSpec, services: Svc) -> Response:
     """Take one job in. 200 with the earlier job when its idempotency token is known."""
-    (result,) = await _submit(services, [spec])
+    (result,) = await _submit(services, [(0, spec)])
     if isinstance(result, Refused):
         raise result
     (view,) = await _views(services, [result])
@@ -64,7 +64,7 @@ async def submit_job(spec: JobSpec, services: Svc) -> Response:
 async def submit_batch(batch: Batch, services: Svc) -> Response:
     """Take many jobs in, in one transaction; one refused job does not refuse the others."""
     parsed = [_parse(item) for item in batch.jobs]
-    specs = [item for item in parsed if isinstance(item, JobSpec)]
+    specs = [(position, item) for position, item in enumerate(parsed) if isinstance(item, JobSpec)]
     taken = iter(await _submit(services, specs) if specs else [])
     results = [next(taken) if isinstance(item, JobSpec) else item for item in parsed]
     accepted = [result for result in results if isinstance(result, Accepted)]
@@ -84,6 +84,7 @@ async def list_jobs(
     state: Annotated[list[str] | None, Query()] = None,
     session_id: str | None = None,
     project: str | None = None,
+    array_id: str | None = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     before: str | None = None,
 ) -> Response:
@@ -95,7 +96,13 @@ async def list_jobs(
 
     def read(connection: sa.Connection) -> list[JobView]:
         rows = history.list_jobs(
-            connection, states=states, session_id=session_id, project=project, limit=limit, before_number=number
+            connection,
+            states=states,
+            session_id=session_id,
+            project=project,
+            array_id=array_id,
+            limit=limit,
+            before_number=number,
         )
         return read_job_views(connection, rows, mlflow_url=services.config.mlflow_url)
 
@@ -147,9 +154,10 @@ def _parse(item: Any) -> JobSpec | Refused:
         return Refused(validation_error(error.errors(include_url=False), JobSpec))
 
 
-async def _submit(services: Services, specs: list[JobSpec]) -> list[Accepted | Refused]:
+async def _submit(services: Services, specs: list[tuple[int, JobSpec]]) -> list[Accepted | Refused]:
     submissions = [
-        Submission(spec=spec, spec_json=spec.model_dump(mode="json"), run_id=uuid.uuid4().hex) for spec in specs
+        Submission(spec=spec, spec_json=spec.model_dump(mode="json"), run_id=uuid.uuid4().hex, position=position)
+        for position, spec in specs
     ]
     return await services.loop.submit(submissions)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -69,3 +70,31 @@ def test_all_are_adopted_none_restarted_and_none_judged_lost(process: Process, t
     assert (lost.attempts[0].outcome, lost.attempts[0].exit_reason) == ("node_lost", "supervisor_lost")
     others = [view for view in views(client) if view.job_id not in ("j1", "j2")]
     assert {(view.state, len(view.attempts)) for view in others} == {("running", 1)}
+
+
+CHECKPOINTS_ONCE = """
+if [ -n "$NIGHTLAB_RESUME_FROM" ]; then basename "$NIGHTLAB_RESUME_FROM"; exit 0; fi
+mkdir "$NIGHTLAB_CHECKPOINT_DIR/step-5" && touch "$NIGHTLAB_CHECKPOINT_DIR/step-5/COMPLETE"
+mkdir "$NIGHTLAB_CHECKPOINT_DIR/step-6"  # torn
+sleep 100000
+"""
+
+
+def test_a_restart_of_the_machine_resumes_from_the_newest_complete_checkpoint(process: Process, tmp_path: Path) -> None:
+    """A power cut: everything dies at once, and the records that stay are of another boot."""
+    client = process.start()
+    client.submit(JobSpec(experiment_name="x", command=CHECKPOINTS_ONCE))
+    until(lambda: client.job("j1").checkpoint_step == 5, timeout_s=20)
+    process.kill()
+    end_leftovers(tmp_path)
+    path = tmp_path / "attempts" / "j1" / "1" / records.SUPERVISOR
+    record = records.read(str(path))
+    assert record is not None
+    path.write_text(json.dumps({**record, "boot_id": "the one before"}))
+    client = process.start()
+    ended = client.await_end("j1", timeout_s=30)
+    assert (ended.state, ended.n_retries, len(ended.attempts)) == ("succeeded", 0, 2)
+    first = ended.attempts[0]
+    assert (first.outcome, first.exit_reason) == ("node_lost", "node_lost")
+    assert first.evidence == "the machine was restarted while it ran"
+    assert client.logs("j1").text == "step-5\n"
