@@ -35,6 +35,7 @@ from .models import (
     RunView,
     ServerInfo,
     SubmitResult,
+    SuggestionView,
 )
 
 PRIORITIES = {"critical": 100, "normal": 50, "exploratory": 10}
@@ -50,6 +51,7 @@ class FakeOutcome:
     exit_reason: str = "completed"
     """Anything else fails the job; a required metric that is missing or not finite fails it by itself."""
     evidence: str | None = None
+    suggestion: SuggestionView | None = None
     """Last line of output of a failed job."""
 
 
@@ -494,6 +496,7 @@ class FakeRuntime:
             ended_at=self.now,
             exit_reason=reason,
             state_reason=evidence,
+            suggestion=job.outcome.suggestion if state == "failed" else None,
         )
         status = {"succeeded": "FINISHED", "cancelled": "KILLED"}.get(state, "FAILED")
         run = self._runs[job.view.run_id]

@@ -81,8 +81,6 @@ NODE_ID = "local"
 CLAIM_S = 5.0
 """A supervisor that was asked for must have claimed its attempt by then."""
 MOST_LAUNCHES = 2
-LOG_CAP_BYTES = 256 * 1024 * 1024
-"""Of each file of output."""
 
 
 class LocalEngine:
@@ -97,7 +95,7 @@ class LocalEngine:
         environ: Mapping[str, str],
         sweep_s: float = 1.0,
         overdue_s: float = 10.0,
-        log_cap_bytes: int = LOG_CAP_BYTES,
+        log_cap_bytes: int = output.CAP_BYTES,
         looks: Looks | None = None,
         probe: DeviceProbe | None = None,
     ) -> None:

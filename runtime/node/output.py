@@ -23,6 +23,8 @@ RANKS = "ranks"
 """NIGHTLAB_RANK_LOG_DIR, below the attempt's folder."""
 MAIN = "main"
 """The stream of the leader."""
+CAP_BYTES = 256 * 1024 * 1024
+"""Of each file, where nothing else is said."""
 LEAST_CAP_BYTES = 1024 * 1024
 MOST_FILES = 1024
 """Files of ranks that are looked at."""

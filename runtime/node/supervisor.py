@@ -133,7 +133,7 @@ class _Attempt:
         self._oom_kills = 0
         self._enclose_at: float | None = time.monotonic() + ENCLOSE_S
         """On the monotonic clock; None: it was done."""
-        self._keeper = output.Keeper(folder, int(order["log_cap_bytes"]))
+        self._keeper = output.Keeper(folder, int(order.get("log_cap_bytes", output.CAP_BYTES)))
         self._kept_at = time.monotonic()
         self._next_look_s = 0.0
 

@@ -12,13 +12,24 @@ import re
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from .graph import MAX_DEPENDENCIES, ArraySpec, ArrayTask, DependsOn, read_dependencies
 from .wire import JsonObject, Wire
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.\-]*$"
+
+
+def _off(value: Any) -> Any:
+    """YAML reads a bare `off` as false."""
+    if value is True:
+        raise ValueError("give minutes, or `off`")
+    return "off" if value is False else value
+
+
 Minutes = Annotated[float, Field(gt=0, le=60 * 24 * 366, allow_inf_nan=False)]
+
+HangMinutes = Annotated[Minutes | Literal["off"] | None, BeforeValidator(_off)]
 
 
 class ArgsStyle(StrEnum):
@@ -221,7 +232,7 @@ class JobSpec(Wire):
     """Set: not one job, but an array of them."""
     array_task: ArrayTask | None = None
     """Set by the server on a task of an array."""
-    hang_minutes: Minutes | Literal["off"] | None = None
+    hang_minutes: HangMinutes = None
     """Without output, metric and checkpoint for so long it is stopped as hung. None: learned from its own rhythm."""
     grace_seconds: float = Field(default=30.0, ge=0, le=3600)
     """Between the preempt notice and the kill."""
@@ -283,6 +294,7 @@ __all__ = [
     "CodeSource",
     "Compute",
     "Environment",
+    "HangMinutes",
     "JobSpec",
     "JsonLines",
     "LaunchMode",
