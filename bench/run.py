@@ -29,6 +29,7 @@ MEASURES = {
     "sched.philly_lost_percent": "sched:philly_lost_percent",
     "sched.philly_rest_ratio": "sched:philly_rest_ratio",
     "sched.overload_p99_s": "sched:overload_p99_s",
+    "sched.busy_percent": "busy:busy_percent",
     "agent.step_ms": "agent:step_ms",
     "cli.help_ms": "cli:help_ms",
 }

@@ -28,6 +28,7 @@ def print_job(job: JobView) -> None:
         ("parameters", ", ".join(f"{name}={value}" for name, value in spec.parameters.items())),
         ("submitted", ago(job.submitted_at)),
         ("checkpoint", "" if job.checkpoint_step is None else f"step {job.checkpoint_step}"),
+        ("suggestion", "" if job.suggestion is None else job.suggestion.why),
         ("MLflow run", job.mlflow_url or job.run_id),
     ]
     print(state_line(job))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from runtime.model.nouns import Node, Placement
+from runtime.model.root_cause import RankTail
 from runtime.model.states import ExitReason, StopCause
 
 
@@ -78,7 +79,13 @@ class Exited:
     """Up to the last 64 KiB of its output."""
     checkpoint_step: int | None
     supervisor_lost: bool = False
+    node_restarted: bool = False
+    """The machine was restarted while it ran."""
     oom_killed: bool = False
+    device_fault: str | None = None
+    """What its devices themselves reported while it ran, in words (a fatal XID, a device that is gone)."""
+    rank_tails: tuple[RankTail, ...] = ()
+    """The end of the output of each rank that has files of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +108,18 @@ class MetricsRead:
     """(name, value, step, seconds since the epoch)"""
 
 
-NodeReport = Started | Checkpointed | Exited | NotLaunched | MetricsRead
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevicesSeen:
+    """What the devices of a node showed, when that has changed."""
+
+    node_id: str
+    devices: tuple[int, ...]
+    """All that were looked at; of others nothing is said."""
+    unfit: tuple[tuple[int, str], ...]
+    """Those of them that must not be given out now, and in words why: used by others, not answering, faulty."""
+
+
+NodeReport = Started | Checkpointed | Exited | NotLaunched | MetricsRead | DevicesSeen
 
 
 class Engine(Protocol):

@@ -7,13 +7,14 @@ end, adoption, strangers ended, reports fenced by generation.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from runtime.engines.contract import (
     AttemptKey,
     Checkpointed,
+    DevicesSeen,
     Exited,
     LaunchOrder,
     MetricsRead,
@@ -179,6 +180,7 @@ class FakeEngine:
         exit_code: int | None = 0,
         was_killed: bool = False,
         supervisor_lost: bool = False,
+        node_restarted: bool = False,
         oom_killed: bool = False,
     ) -> None:
         """The attempt ends. Raises KeyError for an unknown one, ValueError for one that has ended."""
@@ -188,6 +190,7 @@ class FakeEngine:
             exit_code=exit_code,
             was_killed=was_killed,
             supervisor_lost=supervisor_lost,
+            node_restarted=node_restarted,
             oom_killed=oom_killed,
         )
         self._say(attempt.ending)
@@ -201,6 +204,12 @@ class FakeEngine:
         attempt = self._live(key)
         attempt.checkpoint_step = step
         self._say(Checkpointed(key=key, generation=attempt.generation, step=step))
+
+    def see_devices(self, unfit: Mapping[int, str], *, node_id: str = "local") -> None:
+        """Look at the devices of a node: these are not fit, for these reasons, and all others are."""
+        node = next(node for node in self.nodes if node.node_id == node_id)
+        devices = tuple(device.index for device in node.devices)
+        self._say(DevicesSeen(node_id=node_id, devices=devices, unfit=tuple(sorted(unfit.items()))))
 
     def print(self, key: AttemptKey, text: str) -> None:
         """The command writes to its output."""
@@ -229,6 +238,7 @@ class FakeEngine:
         exit_code: int | None,
         was_killed: bool,
         supervisor_lost: bool = False,
+        node_restarted: bool = False,
         oom_killed: bool = False,
     ) -> Exited:
         return Exited(
@@ -240,6 +250,7 @@ class FakeEngine:
             log_tail=attempt.log[-65536:].decode(errors="replace"),
             checkpoint_step=attempt.checkpoint_step,
             supervisor_lost=supervisor_lost,
+            node_restarted=node_restarted,
             oom_killed=oom_killed,
         )
 

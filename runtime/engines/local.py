@@ -17,16 +17,30 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from runtime.engines.contract import AttemptKey, Checkpointed, LaunchOrder, NodeReport, NotLaunched, StopAttempt
+from runtime.engines.contract import AttemptKey, Checkpointed, Exited, LaunchOrder, NodeReport, NotLaunched, StopAttempt
+from runtime.engines.device_watch import DeviceWatch, Looks
 from runtime.engines.launcher_link import LauncherLink, LauncherUnavailable
-from runtime.engines.preparation import NodeFacts, Prepared, attempt_folder, marker_of, prepare
+from runtime.engines.preparation import (
+    NodeFacts,
+    Prepared,
+    attempt_folder,
+    devices_on,
+    has_snapshot,
+    marker_of,
+    place_code,
+    prepare,
+    spec_of,
+)
 from runtime.engines.strangers import end_strangers
 from runtime.engines.tree_end import end_lost_tree
 from runtime.engines.watched import (
     Watched,
     ending_reports,
+    is_of_earlier_boot,
     is_supervised,
     keep_positions,
     lost_record,
@@ -38,9 +52,12 @@ from runtime.engines.watched import (
 from runtime.model.nouns import Node
 from runtime.model.states import ExitReason
 from runtime.node import processes, records
+from runtime.node.device_locks import device_locks_for
+from runtime.node.device_probe import DeviceProbe, probe_for
 from runtime.node.devices import find_devices, memory_mb, usable_cores
 from runtime.node.launch_errors import CannotLaunch
 from runtime.node.sockets import socket_folder
+from runtime_client.home import CODE_FOLDER
 
 _log = logging.getLogger(__name__)
 
@@ -62,8 +79,12 @@ class LocalEngine:
         environ: Mapping[str, str],
         sweep_s: float = 1.0,
         overdue_s: float = 10.0,
+        looks: Looks | None = None,
+        probe: DeviceProbe | None = None,
     ) -> None:
         """`devices` as in `find_devices`; `environ` is the server's, of which jobs get an allow-listed part.
+
+        `probe` looks at the devices as `looks` says; None: the one that fits them.
 
         `overdue_s` after the grace of a stop order, the engine does itself what the supervisor should have done.
         """
@@ -73,6 +94,8 @@ class LocalEngine:
         self._environ = environ
         self._sweep_s = sweep_s
         self._overdue_s = overdue_s
+        self._looks = looks or Looks()
+        self._probe = probe
         self._watched: dict[AttemptKey, Watched] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -83,15 +106,28 @@ class LocalEngine:
         devices = find_devices(self._devices, self._environ)
         self._attempts_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         sockets = socket_folder(self._home)
+        self._locks = device_locks_for(devices, self._environ)
         has_real = any(d.kind != "cpu" and not d.is_fake for d in devices)
         self._facts = NodeFacts(
             node_id=NODE_ID,
             attempts_dir=self._attempts_dir,
+            code_dir=self._home / CODE_FOLDER,
             cores_per_slot=None if has_real else max(1, usable_cores() // len(devices)),
             poke=str(sockets / "engine.sock"),
             environ=self._environ,
+            uuids={device.index: device.uuid for device in devices},
+            use_locks=self._locks.use_paths,
         )
         self._link = LauncherLink(sockets=sockets, log=self._home / "run" / "launcher.log", environ=self._environ)
+        self._devices_watch = DeviceWatch(
+            node_id=NODE_ID,
+            devices=devices,
+            probe=self._probe or probe_for(devices, self._environ),
+            locks=self._locks,
+            attempts=lambda: list(self._watched.values()),
+            say=report,
+            looks=self._looks,
+        )
         await self._link.open()
         self._listen()
         self._spawn(self._sweep_for_ever())
@@ -112,20 +148,29 @@ class LocalEngine:
         await end_strangers(self._attempts_dir, named, self._boot_id)
         for order in running:
             await self.start(order, generation)
+        await self._devices_watch.look()  # Before anything is placed.
+        self._spawn(self._watch_devices_for_ever())
 
     async def start(self, order: LaunchOrder, generation: int) -> None:
         known = self._watched.get(order.key)
         if known is not None:
             known.generation = generation
             return
-        watched = self._prepare(order, generation)
+        watched = await self._prepare(order, generation)
         if watched is None:
             return
+        if order.key in self._watched:
+            return  # Ordered twice, and prepared meanwhile.
         self._watched[order.key] = watched
-        if watched.find_supervisor() is None:
+        if watched.find_supervisor() is not None:
+            self._look(watched)
+            return
+        watched.launch_asked_at = time.monotonic()
+        refusal = await self._devices_watch.refusal(watched)
+        if refusal is None:
             await self._launch(watched)
         else:
-            self._look(watched)
+            self._give_up_launch(watched, ExitReason.DEVICE_UNAVAILABLE, refusal)
 
     async def stop(self, order: StopAttempt, generation: int) -> None:
         watched = self._watched.get(order.key)
@@ -169,12 +214,18 @@ class LocalEngine:
             os.unlink(self._facts.poke)
         for watched in self._watched.values():
             keep_positions(watched)
+        self._locks.release()
         await self._link.close()
 
-    def _prepare(self, order: LaunchOrder, generation: int) -> Watched | None:
+    async def _prepare(self, order: LaunchOrder, generation: int) -> Watched | None:
         """None: it can not be launched, and that was reported."""
         try:
-            return Watched(key=order.key, generation=generation, prepared=prepare(order, self._facts))
+            spec = spec_of(order)
+            if has_snapshot(spec):
+                await asyncio.to_thread(place_code, order.key.job_id, spec, self._facts)
+            prepared = prepare(order, spec, self._facts)
+            devices = devices_on(order, NODE_ID)
+            return Watched(key=order.key, generation=generation, prepared=prepared, devices=devices)
         except CannotLaunch as problem:
             reason, evidence = problem.exit_reason, problem.evidence
             self._report(NotLaunched(key=order.key, generation=generation, exit_reason=reason, evidence=evidence))
@@ -222,9 +273,7 @@ class LocalEngine:
                 self._end_without_supervisor(watched)
                 return
         if ending is not None:
-            reports = ending_reports(watched, ending)
-            self._forget(watched)
-            self._say(reports)
+            self._end(watched, ending)
         elif supervisor is None:
             self._look_for_claim(watched)
         else:
@@ -257,11 +306,32 @@ class LocalEngine:
     async def _end_lost(self, watched: Watched) -> None:
         """The supervisor is gone and has left no exit record: kill the tree, then say so."""
         was_killed = await end_lost_tree(watched.prepared.folder, watched.prepared.marker)
-        ending = lost_record(was_killed)
+        supervisor = watched.find_supervisor() or {}
+        ending = lost_record(was_killed, is_of_earlier_boot=is_of_earlier_boot(supervisor, self._boot_id))
         with contextlib.suppress(OSError):
             records.write(str(watched.prepared.folder / records.EXIT), ending)
+        await self._end_when_empty(watched, ending)
+
+    def _end(self, watched: Watched, ending: dict[str, Any]) -> None:
+        """Say that it ended: at once on CPU slots, else when its devices are empty, or known not to be."""
+        if self._devices_watch.is_watching(watched.devices):
+            watched.is_ending = True
+            self._spawn(self._end_when_empty(watched, ending))
+            return
+        reports = ending_reports(watched, ending)
         self._forget(watched)
-        self._say(ending_reports(watched, ending))
+        self._say(reports)
+
+    async def _end_when_empty(self, watched: Watched, ending: dict[str, Any]) -> None:
+        fault = await self._devices_watch.until_empty(watched)
+        reports = ending_reports(watched, ending)
+        self._forget(watched)
+        self._say([replace(r, device_fault=fault) if isinstance(r, Exited) else r for r in reports])
+
+    async def _watch_devices_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(self._looks.every_s)
+            await self._devices_watch.look()
 
     def _answer_for_unknown(self, key: AttemptKey, generation: int) -> None:
         """A stop order for an attempt that is not here: it ended before, and that was said; or it never came."""

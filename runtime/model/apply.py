@@ -40,7 +40,7 @@ from .indexes import Indexes
 from .names import event_type_name
 from .nouns import WHOLE, Attempt, Job, Placement, StopOrder
 from .state import N_RECENT, State, displaced, holders
-from .states import ENDED, AttemptOutcome, ExitReason, JobState, StopCause
+from .states import ENDED, AttemptOutcome, ExitReason, FailureClass, JobState, StopCause, failure_class
 
 AttemptReport = AttemptStarted | CheckpointSeen | StopOrdered | AttemptEnded
 """Events that name an attempt which exists; late ones change nothing."""
@@ -75,14 +75,20 @@ TRANSITIONS: Mapping[tuple[JobState | None, type[JobEvent]], tuple[JobState, ...
 A second `AttemptStarted` is how an adopted attempt reports; a second `StopOrdered` overtakes a weaker cause.
 """
 
-STALLING = frozenset({ExitReason.REQUEUE_ASKED, ExitReason.SUPERVISOR_LOST})
+STALLING = frozenset({ExitReason.REQUEUE_ASKED, ExitReason.SUPERVISOR_LOST, ExitReason.RUN_TIMEOUT})
 """Endings that a job may bring on itself for ever, and that are therefore bounded by checkpoint progress."""
+
+SUSPICIOUS = frozenset({ExitReason.DEVICE_FAULT, ExitReason.HUNG})
+"""The job's own as far as is known; but should it be run again, then elsewhere first."""
+N_AVOIDED = 16
+"""Places remembered per job."""
 
 _STRENGTH = {
     StopCause.SHUTDOWN: 0,
     StopCause.PREEMPT: 1,
     StopCause.PAUSE: 1,
     StopCause.DRAIN: 1,
+    StopCause.RENEW: 1,
     StopCause.HANG: 2,
     StopCause.TIMEOUT: 3,
     StopCause.CANCEL: 4,
@@ -154,7 +160,7 @@ def _apply_to_job(state: State, event: JobEvent, recorded: Recorded) -> None:
         raise _illegal(state, job_id, event, f"can not lead to {changed.state}")
     if changed.state in ENDED:
         if job is not None and changed.state is JobState.SUCCEEDED:
-            state.estimates.learn(job, job.done_s + _worked_s(job, recorded.at_s))
+            state.estimates.learn(job, job.done_s + worked_s(job, recorded.at_s))
         state.drop_job(job_id)
         return
     state.put_job(changed)
@@ -284,6 +290,7 @@ def _ended(state: State, job: Job, event: AttemptEnded, at_s: float) -> Job:
     if event.end_state is not None:
         raise _illegal(state, job.job_id, event, f"does not end the job, but names {event.end_state}")
     n_stalled = 0 if has_progressed(job) else job.n_stalled + stalls(job, event.exit_reason)
+    n_infrastructure, avoid = _after_fault(job, event)
     return job.but(
         state=JobState.QUEUED,
         attempt=None,
@@ -293,11 +300,29 @@ def _ended(state: State, job: Job, event: AttemptEnded, at_s: float) -> Job:
         n_retries=job.n_retries + (event.then is Then.RETRY),
         n_preemptions=job.n_preemptions + (event.outcome is AttemptOutcome.PREEMPTED and _was_preempted(job)),
         n_stalled=n_stalled,
+        n_infrastructure=n_infrastructure,
+        avoid=avoid,
         done_s=job.done_s + _saved_s(job),
+        ran_s=job.ran_s + worked_s(job, at_s),
     )
 
 
-def _worked_s(job: Job, at_s: float) -> float:
+def _after_fault(job: Job, event: AttemptEnded) -> tuple[int, tuple[Placement, ...]]:
+    """How many failures of the machine it has met in a row, and which places it avoids from now on."""
+    n_earlier, avoid = (0, ()) if has_progressed(job) else (job.n_infrastructure, job.avoid)
+    is_infrastructure = failure_class(event.outcome, event.exit_reason) is FailureClass.INFRASTRUCTURE
+    if is_infrastructure or event.exit_reason in SUSPICIOUS:
+        avoid = _places(job, avoid)
+    has_failed = event.outcome in (AttemptOutcome.FAILED, AttemptOutcome.LAUNCH_FAILED)
+    return n_earlier + (is_infrastructure and has_failed), avoid
+
+
+def _places(job: Job, earlier: tuple[Placement, ...]) -> tuple[Placement, ...]:
+    placements = job.attempt.placements if job.attempt else ()
+    return (*placements, *(place for place in earlier if place not in placements))[:N_AVOIDED]
+
+
+def worked_s(job: Job, at_s: float) -> float:
     """How long the present attempt has run by then."""
     started_at_s = job.attempt.started_at_s if job.attempt else None
     return 0.0 if started_at_s is None else max(0.0, at_s - started_at_s)
@@ -306,7 +331,7 @@ def _worked_s(job: Job, at_s: float) -> float:
 def _saved_s(job: Job) -> float:
     """How long it had run when it made its newest checkpoint."""
     saved_at_s = job.attempt.checkpoint_at_s if job.attempt else None
-    return 0.0 if saved_at_s is None else _worked_s(job, saved_at_s)
+    return 0.0 if saved_at_s is None else worked_s(job, saved_at_s)
 
 
 def _was_preempted(job: Job) -> bool:
@@ -348,7 +373,7 @@ def _stand(state: State, event: StandingEvent) -> None:
         case DevicesUnreserved():
             state.put_standing(standing.without(event.devices))
         case DevicesBusySeen():
-            state.put_standing(replace(standing, busy_external=tuple(sorted(event.devices))))
+            state.put_standing(standing.with_busy(event.devices, event.reasons))
 
 
 def _illegal(state: State, job_id: str, event: Event, why: str) -> IllegalTransition:

@@ -157,10 +157,13 @@ class DevicesUnreserved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DevicesBusySeen:
-    """These devices of the node are used by processes that are not ours, and no others are."""
+    """These devices of the node are not to be given out now, and no others: processes that are not ours use them,
+    another nightlab has them, they do not answer or have a fault."""
 
     node_id: str
     devices: tuple[int, ...]
+    reasons: tuple[str, ...] = ()
+    """In words, one for each device, in the same order; empty: nobody said why."""
 
 
 Event = (

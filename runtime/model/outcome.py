@@ -10,11 +10,22 @@ import signal
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from .apply import stalls
+from .apply import has_progressed, stalls, worked_s
 from .events import Then
-from .evidence import ExitPattern, find_pattern, last_line
+from .evidence import ExitPattern, last_line
 from .nouns import Job
-from .states import EXIT_DO_NOT_REQUEUE, EXIT_REQUEUE, LEAVING, AttemptOutcome, ExitReason, JobState, StopCause
+from .root_cause import Cause, RankTail, find_cause
+from .states import (
+    EXIT_DO_NOT_REQUEUE,
+    EXIT_REQUEUE,
+    LEAVING,
+    AttemptOutcome,
+    ExitReason,
+    FailureClass,
+    JobState,
+    StopCause,
+    failure_class,
+)
 
 EXIT_COMMAND_NOT_FOUND = 127
 """Exit code of a shell whose command does not exist (POSIX, Shell Command Language, section 2.8.2)."""
@@ -22,6 +33,7 @@ EXIT_SIGNAL_BASE = 128
 """A shell reports a child killed by signal n as 128 + n."""
 _SIGNALS = frozenset(signal.Signals)
 SUPERVISOR_LOST = "its supervisor vanished without an exit record"
+NODE_RESTARTED = "the machine was restarted while it ran"
 NEVER_RETRIED = frozenset({ExitReason.BAD_PYTHON, ExitReason.BAD_COMMAND, ExitReason.DO_NOT_REQUEUE})
 """A new attempt would end in the same way."""
 
@@ -36,14 +48,23 @@ class ExitFacts:
     """Negative: killed by that signal. None: unknown."""
     was_killed: bool = False
     """We had to kill it, or something it left behind."""
+    stop_reason: str | None = None
+    """In words, why we asked it to stop."""
+    device_fault: str | None = None
+    """What its device itself reported meanwhile, in words; None: nothing."""
     oom_killed: bool = False
     """The kernel says that it was killed for memory."""
     supervisor_lost: bool = False
+    node_restarted: bool = False
+    """The machine was restarted while it ran."""
     missing_metrics: tuple[str, ...] = ()
     """Required metrics that were never logged."""
     non_finite_metrics: tuple[str, ...] = ()
     """Required metrics whose last value is NaN or infinite."""
     log_tail: str = ""
+    rank_tails: tuple[RankTail, ...] = ()
+    """Of ranks whose output has files of its own."""
+    n_ranks: int = 1
     patterns: tuple[ExitPattern, ...] = ()
 
 
@@ -62,9 +83,11 @@ def classify(facts: ExitFacts) -> Ending:
         case StopCause.TIMEOUT:
             return Ending(AttemptOutcome.TIMED_OUT, ExitReason.RUN_TIMEOUT, last_line(facts.log_tail))
         case StopCause.HANG:
-            return Ending(AttemptOutcome.FAILED, ExitReason.HUNG, last_line(facts.log_tail))
+            return Ending(AttemptOutcome.FAILED, ExitReason.HUNG, facts.stop_reason or last_line(facts.log_tail))
         case StopCause.PREEMPT | StopCause.SHUTDOWN | StopCause.PAUSE | StopCause.DRAIN:
             return _after_notice(facts)
+        case StopCause.RENEW:
+            return _renewed(_after_notice(facts))
         case None:
             return _unasked(facts)
 
@@ -84,8 +107,16 @@ def _asked(stop: StopCause | None, evidence: str) -> Ending | None:
     if stop is StopCause.CANCEL:
         return Ending(AttemptOutcome.CANCELLED, ExitReason.CANCELLED, evidence)
     if stop in LEAVING:
-        return Ending(AttemptOutcome.PREEMPTED, ExitReason.PREEMPTED, evidence)
+        left = Ending(AttemptOutcome.PREEMPTED, ExitReason.PREEMPTED, evidence)
+        return _renewed(left) if stop is StopCause.RENEW else left
     return None
+
+
+def _renewed(ending: Ending) -> Ending:
+    """An attempt that left at its time limit was not preempted."""
+    if (ending.outcome, ending.reason) != (AttemptOutcome.PREEMPTED, ExitReason.PREEMPTED):
+        return ending
+    return Ending(AttemptOutcome.TIMED_OUT, ExitReason.RUN_TIMEOUT, ending.evidence)
 
 
 def _after_notice(facts: ExitFacts) -> Ending:
@@ -101,13 +132,15 @@ def _after_notice(facts: ExitFacts) -> Ending:
 def _how_it_left(facts: ExitFacts) -> str | None:
     """The evidence of an attempt that did not leave as the contract says."""
     if facts.exit_code is None:
-        return SUPERVISOR_LOST
+        return NODE_RESTARTED if facts.node_restarted else SUPERVISOR_LOST
     if facts.was_killed and facts.exit_code == -signal.SIGKILL:
         return "did not leave within its grace and was killed"
     return _failure(facts).evidence
 
 
 def _unasked(facts: ExitFacts) -> Ending:
+    if facts.node_restarted:
+        return Ending(AttemptOutcome.NODE_LOST, ExitReason.NODE_LOST, NODE_RESTARTED)
     if facts.exit_code is None or facts.supervisor_lost:
         return Ending(AttemptOutcome.NODE_LOST, ExitReason.SUPERVISOR_LOST, SUPERVISOR_LOST)
     if _meets_criteria(facts):
@@ -129,21 +162,36 @@ def _failure(facts: ExitFacts) -> Ending:
     def failed(reason: ExitReason, evidence: str | None) -> Ending:
         return Ending(AttemptOutcome.FAILED, reason, evidence)
 
+    cause = find_cause(facts.log_tail, facts.rank_tails, facts.patterns, n_ranks=facts.n_ranks)
+    if facts.device_fault is not None and facts.exit_code != 0:
+        return failed(ExitReason.DEVICE_LOST, facts.device_fault)
     if facts.oom_killed:
-        return failed(ExitReason.OUT_OF_MEMORY_HOST, "the kernel killed it for memory")
+        return failed(ExitReason.OUT_OF_MEMORY_HOST, _of_rank(cause, "the kernel killed it for memory"))
     if facts.exit_code == 0:
         return _criteria_missed(facts)
-    found = find_pattern(facts.log_tail, facts.patterns)
-    if found is not None:
-        return failed(found.reason, found.line)
+    if cause is not None and cause.reason not in (None, ExitReason.CODE_ERROR):
+        return failed(cause.reason, _told(cause))
     if facts.non_finite_metrics:
         return _criteria_missed(facts)
     number = _signal_number(facts.exit_code)
     if number is not None:
-        return failed(ExitReason.KILLED_BY_SIGNAL, f"killed by signal {number} ({signal.Signals(number).name})")
-    if facts.exit_code == EXIT_COMMAND_NOT_FOUND:
+        said = f"killed by signal {number} ({signal.Signals(number).name})"
+        return failed(ExitReason.KILLED_BY_SIGNAL, said)
+    if facts.exit_code == EXIT_COMMAND_NOT_FOUND and cause is None:
         return failed(ExitReason.BAD_COMMAND, last_line(facts.log_tail))
-    return failed(ExitReason.CODE_ERROR, last_line(facts.log_tail) or f"exit code {facts.exit_code}, no output")
+    line = None if cause is None else cause.evidence
+    return failed(ExitReason.CODE_ERROR, line or last_line(facts.log_tail) or f"exit code {facts.exit_code}, no output")
+
+
+def _told(cause: Cause) -> str:
+    number = cause.signal_number
+    if number is None or number not in _SIGNALS:
+        return cause.evidence
+    return f"rank {cause.rank}: killed by signal {number} ({signal.Signals(number).name}), the first to go"
+
+
+def _of_rank(cause: Cause | None, line: str) -> str:
+    return line if cause is None or cause.signal_number is None else f"rank {cause.rank}: {line}"
 
 
 def _criteria_missed(facts: ExitFacts) -> Ending:
@@ -169,6 +217,8 @@ class RetryRules(Protocol):
     @property
     def max_stalled(self) -> int: ...
     @property
+    def max_infrastructure_retries(self) -> int: ...
+    @property
     def retry_backoff_s(self) -> float: ...
     @property
     def retry_backoff_max_s(self) -> float: ...
@@ -193,6 +243,15 @@ def disposition(
 
     The job is as before `AttemptEnded`, with every checkpoint already applied.
     """
+    follows = _disposition(job, outcome, reason, now_s=now_s, policy=policy)
+    is_used_up = job.max_total_s is not None and job.ran_s + worked_s(job, now_s) >= job.max_total_s
+    return _end(JobState.FAILED, ExitReason.RUN_TIMEOUT) if is_used_up and follows.then is not Then.END else follows
+
+
+def _disposition(
+    job: Job, outcome: AttemptOutcome, reason: ExitReason, *, now_s: float, policy: RetryRules
+) -> Disposition:
+    is_infrastructure = failure_class(outcome, reason) is FailureClass.INFRASTRUCTURE
     match outcome:
         case AttemptOutcome.SUCCEEDED:
             return _end(JobState.SUCCEEDED, reason)
@@ -201,7 +260,11 @@ def disposition(
         case AttemptOutcome.PREEMPTED | AttemptOutcome.NODE_LOST:
             return _requeue(job, reason, now_s, policy)
         case AttemptOutcome.TIMED_OUT:
-            return _end(JobState.FAILED, reason)
+            stop = job.attempt.stop if job.attempt else None
+            is_renewed = stop is not None and stop.cause is StopCause.RENEW
+            return _requeue(job, reason, now_s, policy) if is_renewed else _end(JobState.FAILED, reason)
+        case AttemptOutcome.FAILED | AttemptOutcome.LAUNCH_FAILED if is_infrastructure:
+            return _retry_elsewhere(job, reason, now_s, policy)
         case AttemptOutcome.FAILED | AttemptOutcome.LAUNCH_FAILED:
             if job.n_retries >= job.max_retries or reason in NEVER_RETRIED:
                 return _end(JobState.FAILED, reason)
@@ -217,6 +280,15 @@ def _requeue(job: Job, reason: ExitReason, now_s: float, policy: RetryRules) -> 
     if job.n_stalled + 1 >= policy.max_stalled:
         return _end(JobState.FAILED, ExitReason.NO_CHECKPOINT_PROGRESS)
     not_before_s = now_s + _backoff_s(job.n_stalled, policy)
+    return Disposition(then=Then.REQUEUE, end_state=None, exit_reason=reason, not_before_s=not_before_s)
+
+
+def _retry_elsewhere(job: Job, reason: ExitReason, now_s: float, policy: RetryRules) -> Disposition:
+    """Free, but not for ever: what fails everywhere is not the machine's fault after all."""
+    n_earlier = 0 if has_progressed(job) else job.n_infrastructure
+    if n_earlier >= policy.max_infrastructure_retries:
+        return _end(JobState.FAILED, reason)
+    not_before_s = now_s + _backoff_s(n_earlier, policy)
     return Disposition(then=Then.REQUEUE, end_state=None, exit_reason=reason, not_before_s=not_before_s)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from runtime.model.holds import Hold, NodeState, Standing
 from runtime.model.indexes import lane_of
-from runtime.model.nouns import Attempt, Job, Shape
+from runtime.model.nouns import Attempt, Job, Shape, StopOrder
 from runtime.model.state import State, holders
 from runtime.model.states import JobState, StopCause
 
@@ -59,8 +59,9 @@ def _explain_attempt(job: Job, attempt: Attempt, paper: Round) -> Reasons:
             StopCause.SHUTDOWN: "stops because the runtime goes down",
             StopCause.PAUSE: "is being paused",
             StopCause.DRAIN: "leaves its node",
+            StopCause.RENEW: "reached its time limit and goes on as a new attempt",
         }
-        left_s = max(0.0, stop.ordered_at_s + stop.grace_s - paper.now_s)
+        left_s = _left_s(stop, paper.now_s)
         details = (stop.reason, f"has {left_s:.0f} s left of {stop.grace_s:g} s to checkpoint and leave {where}")
         return Reasons(
             summary=f"{job.job_id} {words[stop.cause]}",
@@ -98,7 +99,7 @@ def _explain_wait(state: State, job: Job, paper: Round) -> Reasons:
     return Reasons(
         summary=summary,
         queue_position=queue_position(state, job.job_id, paper.now_s, paper.policy),
-        details=(*notes, *_node_lines(state, job.shape, paper)),
+        details=(*notes, *_leaving_lines(state, job.job_id, paper.now_s), *_node_lines(state, job, paper)),
         beneficiary=None,
     )
 
@@ -116,8 +117,15 @@ def describe_standing(standing: Standing) -> str | None:
     for reservation in standing.reservations:
         parts.append(f"{_devices(reservation.devices)} reserved for {reservation.holder}")
     if standing.busy_external:
-        parts.append(f"{_devices(standing.busy_external)} used by others (busy_external)")
+        parts.append(_describe_busy(standing))
     return "; ".join(parts) or None
+
+
+def _describe_busy(standing: Standing) -> str:
+    reasons: dict[str, list[int]] = {}
+    for device in standing.busy_external:
+        reasons.setdefault(standing.busy_reason(device) or "used by others", []).append(device)
+    return "; ".join(f"{_devices(indexes)} {reason} (busy_external)" for reason, indexes in reasons.items())
 
 
 def _devices(indexes: Iterable[int]) -> str:
@@ -129,7 +137,7 @@ def _explain_closed(state: State, job: Job, paper: Round) -> Reasons:
     return Reasons(
         summary=f"{needs}; too few of the devices there are take new work",
         queue_position=None,
-        details=tuple(_node_lines(state, job.shape, paper)),
+        details=tuple(_node_lines(state, job, paper)),
         beneficiary=None,
     )
 
@@ -163,7 +171,8 @@ def _is_behind(job: Job, block: Blocked) -> bool:
 def _why_promised(job: Job, promise: Promise, state: State) -> str:
     where = describe_placements(promise.placements)
     waits_for = promise.victims or tuple(_leaving_from(state, promise))
-    return f"{job.job_id} gets {where} as soon as {', '.join(waits_for)} left"
+    verb = "has" if len(waits_for) == 1 else "have"
+    return f"{job.job_id} gets {where} as soon as {', '.join(waits_for)} {verb} left"
 
 
 def _leaving_from(state: State, promise: Promise) -> Iterator[str]:
@@ -176,20 +185,36 @@ def _leaving_from(state: State, promise: Promise) -> Iterator[str]:
 
 def _why_blocked(block: Blocked, paper: Round) -> str:
     if block.is_waiting_for_victims:
-        return "attempts are leaving for it already"
+        return f"waits for {', '.join(job.job_id for job in leaving_for(paper.state, block.job_id))} to leave"
     if block.behind is not None:
         head = paper.state.jobs[block.behind]
         return f"there is room, but a start could delay {head.job_id} ({head.priority_class}), which comes first"
-    why = "too few devices are free or held by lower, preemptible jobs"
-    for reservation in (head.reservation for head in paper.heads if head.job.job_id == block.job_id):
-        if reservation is not None:
-            return f"{why}; it is expected to start in about {reservation.at_s - paper.now_s:.0f} s"
-    return why
+    return "too few devices are free or held by lower, preemptible jobs"
 
 
-def _node_lines(state: State, shape: Shape, paper: Round) -> Iterator[str]:
+def leaving_for(state: State, job_id: str) -> list[Job]:
+    """Jobs whose attempt was asked to leave for this one and is not gone yet, in order of submission."""
+    stopping = (state.jobs[each] for each in state.index.stopping)
+    found = (job for job in stopping if job.attempt and job.attempt.stop and job.attempt.stop.beneficiary == job_id)
+    return sorted(found, key=lambda job: job.order)
+
+
+def _leaving_lines(state: State, job_id: str, now_s: float) -> Iterator[str]:
+    """`j1 (exploratory) leaves for it: 18 s left of 30 s`."""
+    for job in leaving_for(state, job_id):
+        assert job.attempt is not None and job.attempt.stop is not None, "it is leaving"  # noqa: PT018
+        stop = job.attempt.stop
+        left = f"{_left_s(stop, now_s):.0f} s left of {stop.grace_s:g} s"
+        yield f"{job.job_id} ({job.priority_class}) leaves for it: {left}"
+
+
+def _left_s(stop: StopOrder, now_s: float) -> float:
+    return max(0.0, stop.ordered_at_s + stop.grace_s - now_s)
+
+
+def _node_lines(state: State, job: Job, paper: Round) -> Iterator[str]:
     """`a: 3 of 8 usable devices free; j1 (normal) holds 4, j2 (exploratory, leaving) holds 1`."""
-    wanted = paper.usable(shape)
+    wanted = paper.usable(job.shape)
     for node_id in sorted(state.nodes):
         mask = wanted.get(node_id)
         standing = describe_standing(state.standing(node_id))
@@ -198,15 +223,18 @@ def _node_lines(state: State, shape: Shape, paper: Round) -> Iterator[str]:
             yield f"{node_id}: has no devices for it ({_kinds(state, node_id)}){remark}"
             continue
         n_free = (state.index.free[node_id] & mask).bit_count()
-        held = ", ".join(_hold(job, node_id) for job in holders(state, node_id))
+        held = ", ".join(_hold(holder, node_id, job.priority) for holder in holders(state, node_id))
         yield f"{node_id}: {n_free} of {mask.bit_count()} usable devices free" + (f"; {held}" if held else "") + remark
 
 
-def _hold(job: Job, node_id: str) -> str:
+def _hold(job: Job, node_id: str, priority: int) -> str:
+    """What a job holds, and why it does not make room for one of this priority where one might think that it would."""
     placements = job.attempt.placements if job.attempt else ()
     n = sum(len(p.devices) for p in placements if p.node_id == node_id)
-    leaving = ", leaving" if job.state is JobState.STOPPING else ""
-    return f"{job.job_id} ({job.priority_class}{leaving}) holds {n}"
+    remark = ", leaving" if job.state is JobState.STOPPING else ""
+    if job.priority < priority and not job.is_preemptible:
+        remark += ", not preemptible"
+    return f"{job.job_id} ({job.priority_class}{remark}) holds {n}"
 
 
 def _kinds(state: State, node_id: str) -> str:

@@ -48,8 +48,10 @@ class Policy:
     """An attempt younger than this is no victim."""
     max_stalled: int = 3
     """Restarts without a newer checkpoint that end a job."""
+    max_infrastructure_retries: int = 3
+    """New attempts in a row, without a newer checkpoint, after failures of the machine; they cost no `max_retries`."""
     retry_backoff_s: float = 5.0
-    """Doubles with each retry, up to `retry_backoff_max_s`."""
+    """After a failure, doubles with each one in a row, up to `retry_backoff_max_s`."""
     retry_backoff_max_s: float = 300.0
     overtaking: float = 1.0
     """Inside a class a job lets later ones by for this times its expected work (device-seconds); 0: none."""

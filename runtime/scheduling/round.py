@@ -84,7 +84,7 @@ def _serve(paper: Round, front: Front) -> bool:
     if (shape, job.is_preemptible) in paper.failed and lasts_s >= paper.failed[shape, job.is_preemptible]:
         return False
     free = allowed(paper, front.lane, within(paper.free, wanted), paper.now_s + lasts_s)
-    placements = paper.place(shape, free)
+    placements = paper.place_elsewhere(job, free)
     if placements is not None:
         _start(paper, job, placements)
         return True
@@ -172,9 +172,18 @@ def _over_time(state: State, now_s: float) -> Iterator[TimeOut]:
             yield TimeOut(
                 job_id=job.job_id,
                 attempt=job.attempt.number,
-                reason=f"its time limit of {job.timeout_s:g} s is over",
+                is_renewed=job.is_renewed,
+                reason=_why_over(job),
                 grace_s=job.grace_s,
             )
+
+
+def _why_over(job: Job) -> str:
+    if job.is_renewed:
+        return f"its time limit of {job.timeout_s:g} s is over; it goes on as a new attempt"
+    if job.max_total_s is not None and (job.timeout_s is None or job.limit_s != job.timeout_s):
+        return f"its total running time of {job.max_total_s:g} s is over"
+    return f"its time limit of {job.timeout_s:g} s is over"
 
 
 def _expire(job: Job) -> Expire:

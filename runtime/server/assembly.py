@@ -41,6 +41,7 @@ from .reactor import Rules, events_from_departure, events_from_registration, nod
 from .recovery import Recovered, recover
 from .services import Services
 from .sse import Journal, JournalSpan
+from .steady_clock import SteadyClock
 from .views import event_view
 
 log = logging.getLogger(__name__)
@@ -79,6 +80,7 @@ async def open_services(parts: Parts) -> AsyncIterator[Services]:
         stack.push_async_callback(parts.engine.close)
         loop = await _recovered_loop(parts, store, sink)
         loop.on_parted = parts.on_parted
+        loop.orders.dispatcher.is_held = loop.is_held
         await _register(loop, nodes)
         for report in early:
             loop.report(report)
@@ -131,6 +133,8 @@ async def _open_store(config: ServerConfig, stack: AsyncExitStack) -> SqlWriter:
 async def _recovered_loop(parts: Parts, store: SqlWriter, report: Callable[[NodeReport], None]) -> Loop:
     config, clock = parts.config, parts.clock
     found: Recovered = await store.read(recover)
+    if isinstance(clock, SteadyClock):
+        clock.not_before(found.state.clock_s)
     catalog, hub = JobCatalog(store), EventHub()
     host = "127.0.0.1" if config.host in ("", "0.0.0.0", "::") else config.host
     orders = Orders(

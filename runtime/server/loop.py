@@ -12,12 +12,13 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from runtime.engines.contract import AttemptKey, MetricsRead, NodeReport
+from runtime.engines.contract import AttemptKey, DevicesSeen, MetricsRead, NodeReport
 from runtime.model.events import Event
 from runtime.model.state import State
 from runtime.model.states import StopCause
 from runtime.scheduling.decision import Action, Preempt, Start
 from runtime.scheduling.intent import event_of
+from runtime.scheduling.lapses import events_from_lapse
 from runtime.scheduling.schedule import schedule
 from runtime.store.writer import StoreFailed, StoreFull, StoreRefused
 from runtime.tracking.ports import Store
@@ -33,9 +34,15 @@ from .hub import EventHub
 from .inbox import Accepted, CancelJob, Inbox, Instruct, Item, PartWithJobs, Request, SubmitJobs, is_request
 from .lookup import Found, look_up
 from .metrics_intake import MetricsIntake
-from .operator import events_from_lapse
 from .orders import Orders
-from .reactor import CriteriaFacts, Rules, events_from_cancel, events_from_parting, events_from_report
+from .reactor import (
+    CriteriaFacts,
+    Rules,
+    events_from_cancel,
+    events_from_devices,
+    events_from_parting,
+    events_from_report,
+)
 from .recovery import recover
 from .refusal import Refused, no_such_job, refused
 from .submission import Submission, Taken, TokenKey, take
@@ -131,10 +138,12 @@ class Loop:
 
     def is_current(self, key: AttemptKey) -> bool:
         """Whether the gateway takes words of this attempt: it holds devices, or ended a moment ago."""
+        return self.is_held(key) or self.orders.ended_just_now(key)
+
+    def is_held(self, key: AttemptKey) -> bool:
+        """Whether this attempt holds devices."""
         job = self.state.jobs.get(key.job_id)
-        if job is not None and job.attempt is not None and job.attempt.number == key.attempt:
-            return True
-        return self.orders.ended_just_now(key)
+        return job is not None and job.attempt is not None and job.attempt.number == key.attempt
 
     def _put(self, request: Request) -> None:
         if self.is_closing:
@@ -235,6 +244,8 @@ class Loop:
                 answers.others.append((item, _instruct(draft, item)))
             case MetricsRead():
                 return
+            case DevicesSeen():
+                draft.add_all(events_from_devices(self.state, item), Actor(name=f"node:{item.node_id}"))
             case report:
                 facts = found.criteria.get(report.key, CriteriaFacts())
                 events = events_from_report(self.state, report, facts, now_s=draft.at_s, rules=self.rules)

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from runtime.engines.contract import AttemptKey, Checkpointed, Exited, NotLaunched, Started
+from runtime.engines.contract import AttemptKey, Checkpointed, DevicesSeen, Exited, NotLaunched, Started
 from runtime.model.events import (
     AttemptEnded,
     AttemptStarted,
     CheckpointSeen,
+    DevicesBusySeen,
     Event,
     JobEnded,
     NodeJoined,
@@ -81,6 +82,23 @@ def events_from_report(
             assert_never(unknown)
 
 
+def events_from_devices(state: State, report: DevicesSeen) -> list[Event]:
+    """What a look at the devices of a node means; of devices that were not looked at, what was said before holds."""
+    if report.node_id not in state.nodes:
+        return []
+    standing = state.standing(report.node_id)
+    kept = {
+        device: standing.busy_reason(device) or "used by others"
+        for device in standing.busy_external
+        if device not in report.devices
+    }
+    now = tuple(sorted((kept | dict(report.unfit)).items()))
+    devices, reasons = tuple(device for device, _ in now), tuple(reason for _, reason in now)
+    if (devices, reasons) == (standing.busy_external, standing.busy_reasons):
+        return []
+    return [DevicesBusySeen(node_id=report.node_id, devices=devices, reasons=reasons)]
+
+
 def events_from_registration(state: State, node: Node, *, now_s: float, rules: Rules) -> list[Event]:
     """A node registers: attempts on devices that it no longer has are lost, then it joins."""
     lost = displaced(state, node)
@@ -137,13 +155,18 @@ def _checkpoint(job: Job, key: AttemptKey, step: int | None) -> list[Event]:
 def _exit_facts(job: Job, report: Exited, facts: CriteriaFacts, rules: Rules) -> ExitFacts:
     return ExitFacts(
         stop=_stop_cause(job),
+        stop_reason=job.attempt.stop.reason if job.attempt is not None and job.attempt.stop is not None else None,
         exit_code=report.exit_code,
         was_killed=report.was_killed,
+        device_fault=report.device_fault,
         oom_killed=report.oom_killed,
         supervisor_lost=report.supervisor_lost,
+        node_restarted=report.node_restarted,
         missing_metrics=facts.missing_metrics,
         non_finite_metrics=facts.non_finite_metrics,
         log_tail=report.log_tail,
+        rank_tails=report.rank_tails,
+        n_ranks=job.shape.n_devices,
         patterns=rules.patterns,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
@@ -11,8 +12,10 @@ from runtime.model.holds import Hold, Standing
 from runtime.model.nouns import Job, Node, Placement
 from runtime.model.state import State, holders
 from runtime.model.states import JobState, StopCause
+from runtime.model.suggestion import suggest
 from runtime.scheduling import forecast as scheduling
 from runtime.scheduling.explain import describe_standing
+from runtime.scheduling.policy import Policy
 from runtime.store import history, records
 from runtime.store.history import AttemptRow, JobRow
 from runtime.store.journal import StoredEvent
@@ -33,6 +36,7 @@ from runtime_client.models import (
     MetricPoint,
     NodeView,
     PlacementView,
+    SuggestionView,
     VictimView,
 )
 
@@ -69,12 +73,13 @@ def job_view(
     spec: JobSpec | None = None,
 ) -> JobView:
     """One job. `spec` saves reading it again from the row, when it is at hand."""
+    read_spec = JobSpec.model_validate(row.spec) if spec is None else spec
     started = [attempt.started_at for attempt in attempts if attempt.started_at is not None]
     return JobView.model_construct(
         job_id=row.job_id,
         state=row.state.value,
         state_reason=row.state_reason,
-        spec=JobSpec.model_validate(row.spec) if spec is None else spec,
+        spec=read_spec,
         priority=row.priority,
         preemptible=row.is_preemptible,
         submitted_at=row.submitted_at,
@@ -88,7 +93,19 @@ def job_view(
         mlflow_run_id=None if run is None else run.mlflow_run_id,
         mlflow_url=None if run is None else page_url(run, mlflow_url),
         exit_reason=None if row.exit_reason is None else row.exit_reason.value,
+        suggestion=suggestion_view(row, attempts, read_spec.parameters),
     )
+
+
+def suggestion_view(
+    row: JobRow, attempts: Sequence[AttemptRow], parameters: Mapping[str, object]
+) -> SuggestionView | None:
+    """What its latest ended attempt suggests."""
+    last = next((attempt.exit_reason for attempt in reversed(attempts) if attempt.exit_reason is not None), None)
+    found = suggest(row.exit_reason or last, parameters)
+    if found is None:
+        return None
+    return SuggestionView(change=found.change, factor=found.factor, old=found.old, new=found.new, why=found.why)
 
 
 def _attempt_view(row: AttemptRow) -> AttemptView:
@@ -146,6 +163,7 @@ def _node_view(node: Node, jobs: Iterable[Job], standing: Standing) -> NodeView:
                 reserved_for=None if (kept := reserved.get(device.index)) is None else kept.holder,
                 reserved_until=None if kept is None else kept.until_s,
                 busy_external=device.index in standing.busy_external,
+                busy_reason=standing.busy_reason(device.index),
             )
             for device in node.devices
         ),
@@ -208,6 +226,18 @@ def operator_notices(state: State) -> list[str]:
         said = describe_standing(state.standing(node_id))
         if said is not None:
             notices.append(f"node {node_id} is not fully in use: {said}")
+    return notices
+
+
+def stranded_notices(state: State, policy: Policy) -> list[str]:
+    """Live jobs of classes that the policy no longer has, or has with another priority."""
+    n_by_class = Counter((job.priority_class, job.priority) for job in state.jobs.values())
+    notices = []
+    for (name, priority), n in sorted(n_by_class.items()):
+        cls = policy.classes.get(name)
+        if cls is None or cls.priority != priority:
+            now = "is not in the policy any more" if cls is None else f"has priority {cls.priority} now"
+            notices.append(f"class {name} {now}; its {n} older jobs keep the priority {priority} until they end")
     return notices
 
 

@@ -49,6 +49,18 @@ class AttemptView(Wire):
     """Newest complete checkpoint seen in this attempt."""
 
 
+class SuggestionView(Wire):
+    """One change that may help a job that ran out of memory. Nothing is changed by itself."""
+
+    change: str
+    """The parameter; parts of nested ones are joined by dots."""
+    factor: float
+    old: float
+    new: float
+    why: str
+    """One sentence."""
+
+
 class JobView(Wire):
     """One job: its spec, where it stands, and every attempt."""
 
@@ -73,6 +85,8 @@ class JobView(Wire):
     mlflow_run_id: str | None = None
     mlflow_url: str | None = None
     exit_reason: str | None = None
+    suggestion: SuggestionView | None = None
+    """After running out of memory, also while it waits for a retry."""
 
     @property
     def is_ended(self) -> bool:
@@ -114,7 +128,9 @@ class DeviceView(Wire):
     reserved_for: str | None = None
     reserved_until: float | None = None
     busy_external: bool = False
-    """Somebody else computes on it."""
+    """Somebody else computes on it, or it is not fit for another reason: nothing is started there."""
+    busy_reason: str | None = None
+    """In words, with process and user where they are known."""
 
 
 class NodeView(Wire):
@@ -129,6 +145,38 @@ class NodeView(Wire):
     memory_mb: int
 
 
+class Departure(Wire):
+    """An attempt that was asked to leave: why, for whom, and what that cost."""
+
+    job_id: str
+    priority_class: str
+    attempt: int
+    cause: str
+    """`preempt` (for another job), `pause`, `drain`, `shutdown`, `renew` (at its time limit, to go on)."""
+    beneficiary: str | None = None
+    """The job it left for; None: for none."""
+    reason: str | None = None
+    """In words, as it was ordered; None: the journal no longer knows."""
+    asked_at: float
+    left_at: float | None = None
+    """None: it is still leaving."""
+    outcome: str | None = None
+    """How the attempt ended: `preempted`, or `succeeded` within its grace, ..."""
+    lost_device_seconds: float | None = None
+    """Work after its last checkpoint; None: not known yet, or the journal no longer knows when it was."""
+
+
+class ExpectedStart(Wire):
+    """When a waiting job is expected to start, if nothing else arrives and all run as long as like jobs did."""
+
+    at: float | None = None
+    """None: that can not be told."""
+    in_seconds: float | None = None
+    """From the time of the answer."""
+    basis: str
+    """What it hangs on, or why it can not be told."""
+
+
 class Explanation(Wire):
     """Why a job is where it is, by the functions that decide."""
 
@@ -141,6 +189,14 @@ class Explanation(Wire):
     details: tuple[str, ...] = ()
     """Node by node, or event by event."""
     beneficiary: str | None = None
+    """For whom it leaves, or left last."""
+    expected_start: ExpectedStart | None = None
+    """Of a job that waits for room; None: it does not."""
+    departures: tuple[Departure, ...] = ()
+    """Its attempts that were asked to leave, oldest first."""
+    cost_to_others: tuple[Departure, ...] = ()
+    """Attempts that were asked to leave for it, oldest first."""
+    suggestion: SuggestionView | None = None
 
 
 class VictimView(Wire):
@@ -160,6 +216,8 @@ class Forecast(Wire):
     summary: str
     details: tuple[str, ...] = ()
     queue_position: int | None = None
+    expected_start: ExpectedStart | None = None
+    """None: it could never start, or is on hold."""
     placements: tuple[PlacementView, ...] = ()
     victims: tuple[VictimView, ...] = ()
     behind: tuple[str, ...] = ()

@@ -10,10 +10,12 @@ from starlette.responses import Response
 
 from runtime.model.states import StopCause
 from runtime.server.envelope import answer
+from runtime.server.policy_file import spec_of
 from runtime.server.services import Services, Svc
-from runtime.server.views import agents_stop_view, holds_view, node_views, operator_notices
+from runtime.server.steady_clock import SteadyClock
+from runtime.server.views import agents_stop_view, holds_view, node_views, operator_notices, stranded_notices
 from runtime.store.records import count_outbox
-from runtime_client.models import Envelope, JobsAtShutdown, NodeView, ServerInfo, Shutdown
+from runtime_client.models import Envelope, JobsAtShutdown, NodeView, PolicySpec, ServerInfo, Shutdown
 
 router = APIRouter(prefix="/v1", tags=["server"])
 
@@ -47,6 +49,12 @@ async def info(services: Svc) -> Response:
     )
 
 
+@router.get("/policy", response_model=Envelope[PolicySpec])
+async def policy(services: Svc) -> Response:
+    """The scheduling policy in force, every field of it."""
+    return answer(spec_of(services.config.policy))
+
+
 @router.get("/nodes", response_model=Envelope[list[NodeView]])
 async def nodes(services: Svc) -> Response:
     return answer(node_views(services.loop.state))
@@ -74,7 +82,10 @@ async def _notices(services: Services) -> tuple[str, ...]:
         notices.append(services.disk.low)
     if services.loop.trouble is not None:
         notices.append(f"the store fails: {services.loop.trouble}")
+    if isinstance(services.clock, SteadyClock) and services.clock.notice is not None:
+        notices.append(services.clock.notice)
     notices.extend(operator_notices(services.loop.state))
+    notices.extend(stranded_notices(services.loop.state, services.config.policy))
     if services.mirror is not None:
         notices.extend(await services.mirror.notices())
     return tuple(notices)

@@ -10,7 +10,7 @@ from core_language import job
 from runtime.model.errors import BadPayload
 from runtime.model.events import Then
 from runtime.model.evidence import MAX_LINE, ExitPattern, find_pattern, last_line, parse_patterns
-from runtime.model.nouns import Job
+from runtime.model.nouns import Attempt, Job, StopOrder
 from runtime.model.outcome import (
     Ending,
     ExitFacts,
@@ -19,9 +19,9 @@ from runtime.model.outcome import (
     classify_unlaunched,
     disposition,
 )
+from runtime.model.states import FAILURE_CLASSES, FailureClass, JobState, OnTimeout, StopCause, failure_class
 from runtime.model.states import AttemptOutcome as Outcome
 from runtime.model.states import ExitReason as Reason
-from runtime.model.states import JobState, StopCause
 from runtime.scheduling.policy import Policy
 
 PATTERNS = parse_patterns(files("runtime.model").joinpath("exit_patterns.toml").read_text(encoding="utf-8"))
@@ -70,6 +70,10 @@ def named(stop: StopCause | None, exit_code: int | None, **facts: object) -> tup
         (StopCause.TIMEOUT, -9, Outcome.TIMED_OUT, Reason.RUN_TIMEOUT),
         (StopCause.TIMEOUT, 0, Outcome.TIMED_OUT, Reason.RUN_TIMEOUT),
         (StopCause.HANG, -9, Outcome.FAILED, Reason.HUNG),
+        (StopCause.RENEW, 75, Outcome.TIMED_OUT, Reason.RUN_TIMEOUT),
+        (StopCause.RENEW, -9, Outcome.TIMED_OUT, Reason.RUN_TIMEOUT),
+        (StopCause.RENEW, 0, Outcome.SUCCEEDED, Reason.COMPLETED),
+        (StopCause.RENEW, 93, Outcome.PREEMPTED, Reason.DO_NOT_REQUEUE),
     ],
 )
 def test_what_the_server_knows_comes_before_the_exit_code(
@@ -109,10 +113,18 @@ def test_a_lost_supervisor_is_no_failure_of_the_job() -> None:
     assert named(None, 1, supervisor_lost=True) == (Outcome.NODE_LOST, Reason.SUPERVISOR_LOST)
 
 
+def test_a_restart_of_the_machine_is_no_fault_of_the_job() -> None:
+    facts = {"supervisor_lost": True, "node_restarted": True}
+    assert named(None, None, **facts) == (Outcome.NODE_LOST, Reason.NODE_LOST)
+    assert named(StopCause.PREEMPT, None, **facts) == (Outcome.PREEMPTED, Reason.PREEMPTED)
+    again = disposition(job("j1"), Outcome.NODE_LOST, Reason.NODE_LOST, now_s=5.0, policy=Policy())
+    assert (again.then, again.not_before_s) == (Then.REQUEUE, 0.0)
+
+
 def test_evidence_is_kept_when_a_preempted_attempt_ends_badly() -> None:
     log = TRACEBACK.format(error="ValueError: bad")
     ending = classify(ExitFacts(stop=StopCause.PREEMPT, exit_code=1, log_tail=log, patterns=PATTERNS))
-    assert ending.evidence == "ValueError: bad"
+    assert ending.evidence == "ValueError: bad (train.py:2)"
     killed = classify(ExitFacts(stop=StopCause.PREEMPT, exit_code=-9, was_killed=True))
     assert killed.evidence == "did not leave within its grace and was killed"
 
@@ -235,7 +247,12 @@ def then_of(found: Job, outcome: Outcome, reason: Reason) -> tuple[Then, JobStat
         (Outcome.FAILED, Reason.HUNG, Then.RETRY, None),
         (Outcome.FAILED, Reason.DO_NOT_REQUEUE, Then.END, JobState.FAILED),
         (Outcome.FAILED, Reason.BAD_COMMAND, Then.END, JobState.FAILED),
-        (Outcome.LAUNCH_FAILED, Reason.LAUNCHER_UNAVAILABLE, Then.RETRY, None),
+        (Outcome.LAUNCH_FAILED, Reason.LAUNCHER_UNAVAILABLE, Then.REQUEUE, None),
+        (Outcome.LAUNCH_FAILED, Reason.DISK_FULL, Then.REQUEUE, None),
+        (Outcome.LAUNCH_FAILED, Reason.DEVICE_UNAVAILABLE, Then.REQUEUE, None),
+        (Outcome.FAILED, Reason.DISK_FULL, Then.RETRY, None),
+        (Outcome.FAILED, Reason.DEVICE_LOST, Then.REQUEUE, None),
+        (Outcome.FAILED, Reason.DEVICE_FAULT, Then.RETRY, None),
         (Outcome.LAUNCH_FAILED, Reason.BAD_PYTHON, Then.END, JobState.FAILED),
     ],
 )
@@ -279,7 +296,74 @@ def test_a_newer_checkpoint_keeps_a_job_that_asks_for_requeues_alive() -> None:
     assert then_of(moving, Outcome.PREEMPTED, Reason.REQUEUE_ASKED)[0] is Then.REQUEUE
 
 
+def at_its_limit(**changes: object) -> Job:
+    stop = StopOrder(cause=StopCause.RENEW, reason="", beneficiary=None, ordered_at_s=60.0, grace_s=30.0)
+    attempt = Attempt(number=1, placements=(), ordered_at_s=0.0, started_at_s=0.0, stop=stop)
+    return job("j1", timeout_s=60.0, on_timeout=OnTimeout.RESUME).but(attempt=attempt, **changes)
+
+
+def test_an_attempt_at_its_time_limit_is_requeued_when_its_job_resumes() -> None:
+    assert then_of(at_its_limit(), Outcome.TIMED_OUT, Reason.RUN_TIMEOUT) == (Then.REQUEUE, None, Reason.RUN_TIMEOUT)
+
+
+def test_resuming_for_the_third_time_without_a_checkpoint_ends_the_job() -> None:
+    found = at_its_limit(n_stalled=2)
+    assert then_of(found, Outcome.TIMED_OUT, Reason.RUN_TIMEOUT) == (
+        Then.END,
+        JobState.FAILED,
+        Reason.NO_CHECKPOINT_PROGRESS,
+    )
+    assert then_of(found.but(checkpoint_step=1), Outcome.TIMED_OUT, Reason.RUN_TIMEOUT)[0] is Then.REQUEUE
+
+
+@pytest.mark.parametrize("outcome", [Outcome.TIMED_OUT, Outcome.PREEMPTED, Outcome.NODE_LOST, Outcome.FAILED])
+def test_no_attempt_follows_when_the_running_time_is_used_up(outcome: Outcome) -> None:
+    found = at_its_limit(max_total_s=90.0, max_retries=3)
+    assert then_of(found, outcome, Reason.PREEMPTED) == (Then.END, JobState.FAILED, Reason.RUN_TIMEOUT)
+    assert then_of(found.but(max_total_s=101.0), outcome, Reason.PREEMPTED)[0] is not Then.END
+
+
 def test_preemption_and_node_loss_are_not_bounded() -> None:
     often = job("j1").but(n_stalled=2, n_preemptions=50)
     assert then_of(often, Outcome.PREEMPTED, Reason.PREEMPTED)[0] is Then.REQUEUE
     assert then_of(often, Outcome.NODE_LOST, Reason.NODE_LOST)[0] is Then.REQUEUE
+
+
+def test_every_reason_is_charged_to_somebody() -> None:
+    assert set(FAILURE_CLASSES) == set(Reason)
+
+
+def test_a_failure_of_the_machine_is_free_and_bounded() -> None:
+    rules = Policy(max_infrastructure_retries=2)
+    met = [job("j1").but(n_infrastructure=n) for n in (0, 1, 2)]
+    what = [disposition(one, Outcome.FAILED, Reason.DEVICE_LOST, now_s=100.0, policy=rules) for one in met]
+    assert [one.then for one in what] == [Then.REQUEUE, Then.REQUEUE, Then.END]
+    assert [one.not_before_s for one in what[:2]] == [105.0, 110.0]
+    assert what[2].exit_reason is Reason.DEVICE_LOST
+
+
+def test_a_newer_checkpoint_lets_failures_of_the_machine_be_counted_anew() -> None:
+    moving = job("j1").but(n_infrastructure=99, attempt_start_checkpoint=3, checkpoint_step=4)
+    assert then_of(moving, Outcome.FAILED, Reason.DEVICE_LOST)[0] is Then.REQUEUE
+
+
+@pytest.mark.parametrize("line", [line for _, line in EXAMPLES])
+def test_a_line_alone_never_blames_the_machine(line: str) -> None:
+    log = "Traceback (most recent call last):\n" + line
+    ending = classify(ExitFacts(stop=None, exit_code=1, log_tail=log, patterns=PATTERNS))
+    assert failure_class(ending.outcome, ending.reason) is FailureClass.OWN
+
+
+def test_what_the_device_reports_comes_before_what_the_log_says() -> None:
+    log = TRACEBACK.format(error="RuntimeError: CUDA error: an illegal memory access was encountered")
+    facts = ExitFacts(stop=None, exit_code=1, log_tail=log, patterns=PATTERNS, device_fault="XID 79 on GPU 0")
+    assert classify(facts) == Ending(Outcome.FAILED, Reason.DEVICE_LOST, "XID 79 on GPU 0")
+
+
+def test_a_job_that_met_its_criteria_is_not_failed_by_its_device() -> None:
+    assert named(None, 0, device_fault="XID 79 on GPU 0") == (Outcome.SUCCEEDED, Reason.COMPLETED)
+
+
+def test_a_hang_is_explained_by_what_was_seen() -> None:
+    ending = classify(ExitFacts(stop=StopCause.HANG, exit_code=-9, stop_reason="no sign of life for 700 s"))
+    assert ending.evidence == "no sign of life for 700 s"

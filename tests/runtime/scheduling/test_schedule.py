@@ -12,7 +12,10 @@ from core_language import (
     finished,
     gone,
     job,
+    line,
+    ordered,
     queued,
+    renewed,
     round_of,
     running,
     starting,
@@ -22,12 +25,14 @@ from core_language import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runtime.model.events import AttemptEnded, StopOrdered, Then
 from runtime.model.nouns import Shape
 from runtime.model.state import State
-from runtime.model.states import StopCause
+from runtime.model.states import AttemptOutcome, ExitReason, OnTimeout, StopCause
 from runtime.scheduling import paper as paper_module
 from runtime.scheduling.decision import Preempt, Start
 from runtime.scheduling.fit import fits, place
+from runtime.scheduling.intent import event_of
 from runtime.scheduling.policy import Policy, Quota
 
 
@@ -285,6 +290,28 @@ def test_an_attempt_over_its_time_limit_is_stopped() -> None:
     assert decide(state, now_s=159.0) == []
     assert round_of(state, now_s=159.0).next_wake_s == 160.0
     assert decide(state, now_s=160.0) == ["time out j1"]
+
+
+def test_an_attempt_at_its_time_limit_is_renewed_when_its_job_resumes() -> None:
+    state = cluster("a:1", running("j1", on="a:0", at_s=100.0, timeout_s=60.0, on_timeout=OnTimeout.RESUME))
+    decision = round_of(state, now_s=160.0)
+    assert [line(action) for action in decision.actions] == ["renew j1"]
+    (stop,) = map(event_of, decision.actions)
+    assert isinstance(stop, StopOrdered)
+    assert (stop.cause, stop.reason) == (StopCause.RENEW, "its time limit of 60 s is over; it goes on as a new attempt")
+
+
+def test_the_running_time_of_all_attempts_ends_a_job_that_resumes() -> None:
+    traits = {"timeout_s": 60.0, "on_timeout": OnTimeout.RESUME, "max_total_s": 100.0}
+    state = cluster("a:1", running("j1", on="a:0", at_s=100.0, **traits))  # type: ignore[arg-type]
+    stop = event_of(round_of(state, now_s=160.0).actions[0])
+    then(state, lambda journal: journal.record(stop, 160.0), renewed("j1", at_s=165.0))
+    assert (state.jobs["j1"].ran_s, state.jobs["j1"].limit_s) == (65.0, 35.0)
+    assert (state.jobs["j1"].n_preemptions, state.jobs["j1"].n_retries) == (0, 0)
+    then(state, ordered("j1", on="a:0", at_s=170.0))
+    assert decide(state, now_s=204.0) == []
+    (over,) = round_of(state, now_s=205.0).actions
+    assert (line(over), over.reason) == ("time out j1", "its total running time of 100 s is over")
 
 
 def test_devices_of_a_timed_out_attempt_spare_a_victim() -> None:
@@ -556,3 +583,42 @@ def test_a_job_larger_than_its_quota_holds_nobody_back() -> None:
     policy = Policy(quotas=(Quota(max_devices=2, project="vision"),))
     state = cluster("a:8", queued("j1", n_devices=3, project="vision"), queued("j2", project="vision"))
     assert decide(state, policy=policy) == ["start j2 on a:0"]
+
+
+def failed_here(job_id: str, reason: ExitReason = ExitReason.DEVICE_LOST) -> Step:
+    """Its attempt failed, and it is back in the queue."""
+    return lambda journal: journal.record(
+        AttemptEnded(
+            job_id=job_id,
+            attempt=1,
+            outcome=AttemptOutcome.FAILED,
+            exit_reason=reason,
+            exit_code=1,
+            evidence=None,
+            then=Then.REQUEUE,
+            end_state=None,
+        )
+    )
+
+
+def test_after_a_failure_of_the_machine_another_node_is_taken_first() -> None:
+    state = cluster("a:2 b:2", running("j1", on="a:0"), failed_here("j1"))
+    assert decide(state) == ["start j1 on b:0"]
+
+
+def test_after_a_failure_of_the_machine_another_device_is_taken_where_the_node_is_the_only_one() -> None:
+    assert decide(cluster("a:2", running("j1", on="a:0"), failed_here("j1"))) == ["start j1 on a:1"]
+
+
+def test_a_place_that_failed_is_taken_where_it_fits_nowhere_else() -> None:
+    assert decide(cluster("a:1", running("j1", on="a:0"), failed_here("j1"))) == ["start j1 on a:0"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "place"), [(ExitReason.HUNG, "b:0"), (ExitReason.DEVICE_FAULT, "b:0"), (ExitReason.CODE_ERROR, "a:0")]
+)
+def test_a_failure_that_may_be_the_machines_is_tried_elsewhere_and_a_plain_one_is_not(
+    reason: ExitReason, place: str
+) -> None:
+    state = cluster("a:2 b:2", running("j1", on="a:0"), failed_here("j1", reason))
+    assert decide(state) == [f"start j1 on {place}"]
