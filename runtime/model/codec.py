@@ -26,13 +26,16 @@ T = TypeVar("T")
 Json = Any
 JsonObject = dict[str, Json]
 
-EVENT_VERSIONS: Mapping[str, int] = MappingProxyType({**dict.fromkeys(EVENT_CLASSES, 1), "job_submitted": 2})
+EVENT_VERSIONS: Mapping[str, int] = MappingProxyType(
+    {**dict.fromkeys(EVENT_CLASSES, 1), "job_submitted": 2, "start_ordered": 2}
+)
 """The version each event type is written in. Raise one together with an entry in `UPCASTS`."""
 
 UPCASTS: Mapping[tuple[str, int], Callable[[JsonObject], JsonObject]] = MappingProxyType(
-    {("job_submitted", 1): lambda payload: payload}
+    {("job_submitted", 1): lambda payload: payload, ("start_ordered", 1): lambda payload: payload}
 )
-"""(type, version) -> the payload one version newer. Version 2 of a job has fields that may be missing."""
+"""(type, version) -> the payload one version newer. Version 2 of a job and of a placement has fields that may be
+missing."""
 
 SNAPSHOT_VERSION = 2
 OLDER_SNAPSHOTS = frozenset({1})

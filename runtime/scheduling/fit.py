@@ -16,7 +16,7 @@ from runtime.model.indexes import Indexes
 from runtime.model.nouns import WHOLE, Needs, Placement, Shape
 
 from .fragments import Typical
-from .room import Room, empty_room
+from .room import Face, Room, empty_room, face
 
 PLAIN = Needs()
 MANY = 1 << 30
@@ -119,18 +119,16 @@ def groups_on(shape: Shape, room: Room, node_id: str, kind: str | None = None) -
         n = MANY if node_id in room.devices else 0
     else:
         n = mask.bit_count() // unit
-        if needs.device_thousandths < WHOLE:
-            n += len(_parts(shape, needs, room, node_id, kind))
-        if needs.cpu_milli:
-            n = min(n, room.cpu_left(node_id) // needs.cpu_milli)
-    if not unit and needs.cpu_milli:
+    if needs.device_thousandths < WHOLE:
+        n += len(_parts(needs, room, node_id, kind))
+    if needs.cpu_milli and not needs.is_exclusive:
         n = min(n, room.cpu_left(node_id) // needs.cpu_milli)
     if needs.memory_mb:
         n = min(n, room.memory_left(node_id) // needs.memory_mb)
     return max(0, n)
 
 
-def _parts(shape: Shape, needs: Needs, room: Room, node_id: str, kind: str | None) -> list[int]:
+def _parts(needs: Needs, room: Room, node_id: str, kind: str | None) -> list[int]:
     """Partly used devices on which a share is left, those with the least first."""
     left = room.shares.get(node_id)
     if not left:
@@ -210,7 +208,7 @@ def place(shape: Shape, room: Room, typical: Typical | None = None) -> tuple[Pla
 def _place_on(shape: Shape, room: Room, kind: str | None, typical: Typical | None) -> tuple[Placement, ...]:
     needed = n_groups(shape)
     if typical is not None:
-        best = typical.least_spoiled(room, _single_placements(shape, room, kind, needed))
+        best = typical.least_spoiled(room, _single_placements(shape, room, kind, needed, typical))
         if best is not None:
             return (best,)
     n_on = {node_id: groups_on(shape, room, node_id, kind) for node_id in nodes_of(shape, room)}
@@ -235,22 +233,34 @@ def _n_free(room: Room, node_id: str) -> int:
     return room.devices.get(node_id, 0).bit_count()
 
 
-def _single_placements(shape: Shape, room: Room, kind: str | None, needed: int) -> Iterable[Placement]:
-    """A placement of the whole gang for each node that can carry it; for a share, also one on each part of a device."""
-    is_share = (shape.needs or PLAIN).device_thousandths < WHOLE
-    for node_id in nodes_of(shape, room):
+def _single_placements(
+    shape: Shape, room: Room, kind: str | None, needed: int, typical: Typical
+) -> Iterable[Placement]:
+    """The whole gang on one node, once for each of the nodes that differ; a share also on each part of a device."""
+    for node_id in _different_nodes(shape, room, kind, typical):
         if groups_on(shape, room, node_id, kind) >= needed:
-            if is_share:
+            if (shape.needs or PLAIN).device_thousandths < WHOLE:
                 yield from _share_placements(shape, room, node_id, kind)
             else:
                 yield _part(shape, room, node_id, kind, needed, 0)
+
+
+def _different_nodes(shape: Shape, room: Room, kind: str | None, typical: Typical) -> Iterable[str]:
+    """Of nodes on which the same is left for the same work, the first by name."""
+    is_by_device = kind is not None or (shape.needs or PLAIN).is_exclusive
+    first: dict[tuple[int, int, Face], str] = {}
+    for node_id in nodes_of(shape, room):
+        key = (typical.users(node_id), room.devices.get(node_id, 0) if is_by_device else 0, face(room, node_id))
+        if first.setdefault(key, node_id) > node_id:
+            first[key] = node_id
+    return first.values()
 
 
 def _share_placements(shape: Shape, room: Room, node_id: str, kind: str | None) -> Iterable[Placement]:
     """One for each amount that is left of a device there."""
     needs = shape.needs or PLAIN
     seen = set()
-    for device in _parts(shape, needs, room, node_id, kind):
+    for device in _parts(needs, room, node_id, kind):
         left = room.left_of(node_id, device)
         if left not in seen:
             seen.add(left)

@@ -7,14 +7,14 @@ ask for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from runtime.model.devices import Masks, placement_mask
 from runtime.model.indexes import Indexes
 from runtime.model.nouns import WHOLE, Placement, Shape
 
 Face = tuple[int, int, int, tuple[int, ...]]
-"""Whole devices as a mask, cores and memory left, parts of devices: nodes with equal faces are equally good."""
+"""Number of whole devices, cores and memory left, parts of devices: nodes with equal faces are equally good."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,10 +47,14 @@ class Room:
                     self.set_left(node_id, device, self.left_of(node_id, device) - part.device_thousandths)
             elif node_id in self.devices:
                 self.devices[node_id] &= ~placement_mask(part)
-            if part.cpu_milli:
-                self.used_cpu[node_id] = self.used_cpu.get(node_id, 0) + part.cpu_milli
-            if part.memory_mb:
-                self.used_memory[node_id] = self.used_memory.get(node_id, 0) + part.memory_mb
+            self.take_amounts(part)
+
+    def take_amounts(self, part: Placement) -> None:
+        node_id = part.node_id
+        if part.cpu_milli:
+            self.used_cpu[node_id] = self.used_cpu.get(node_id, 0) + part.cpu_milli
+        if part.memory_mb:
+            self.used_memory[node_id] = self.used_memory.get(node_id, 0) + part.memory_mb
 
     def give(self, part: Placement, reach: int = -1, spare: Spare | None = None) -> None:
         """Add what a placement gives back.
@@ -142,15 +146,12 @@ class Room:
             used_memory=self.used_memory,
         )
 
-    def less(self, cpu: Mapping[str, int], memory: Mapping[str, int]) -> Room:
-        """The same with so much more of cores and memory given away."""
-        return Room(
-            index=self.index,
-            devices=self.devices,
-            shares=self.shares,
-            used_cpu=added(self.used_cpu, cpu),
-            used_memory=added(self.used_memory, memory),
-        )
+    def less(self, placements: Iterable[Placement]) -> Room:
+        """The same with the cores and the memory of these given away."""
+        room = replace(self, used_cpu=dict(self.used_cpu), used_memory=dict(self.used_memory))
+        for part in placements:
+            room.take_amounts(part)
+        return room
 
     def off(self, nodes: Iterable[str]) -> Room:
         """The same without these nodes."""
@@ -223,21 +224,12 @@ def empty_room(index: Indexes, devices: Masks) -> Room:
 def face(room: Room, node_id: str) -> Face:
     parts = room.shares.get(node_id)
     return (
-        room.devices.get(node_id, 0),
+        room.devices.get(node_id, 0).bit_count(),
         room.cpu_left(node_id),
         room.memory_left(node_id),
         tuple(sorted(parts.values())) if parts else (),
     )
 
 
-def added(some: Mapping[str, int], others: Mapping[str, int]) -> dict[str, int]:
-    total = dict(some)
-    for node_id, n in others.items():
-        total[node_id] = total.get(node_id, 0) + n
-    return total
-
-
 def _offers(index: Indexes, node_id: str, device: int) -> bool:
     return bool(index.offered[node_id][None] >> device & 1)
-
-
