@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from .dependencies import tell_dependents
 from .devices import mask_of
 from .errors import IllegalTransition, OutOfSequence
 from .events import (
@@ -158,10 +159,14 @@ def _apply_to_job(state: State, event: JobEvent, recorded: Recorded) -> None:
     changed = _next_job(state, job, event, recorded.at_s)
     if changed.state not in targets:
         raise _illegal(state, job_id, event, f"can not lead to {changed.state}")
+    if isinstance(event, AttemptEnded) and job is not None:
+        state.leaving.learn(job, event, recorded.at_s)
     if changed.state in ENDED:
         if job is not None and changed.state is JobState.SUCCEEDED:
             state.estimates.learn(job, job.done_s + worked_s(job, recorded.at_s))
         state.drop_job(job_id)
+        if job is not None:
+            tell_dependents(state, job, changed.state, recorded.at_s)
         return
     state.put_job(changed)
     note = f"{recorded.seq} {event_type_name(event)}"
@@ -190,6 +195,9 @@ def _submitted(state: State, event: JobSubmitted) -> Job:
     job = event.job
     if job.state is not JobState.QUEUED or job.attempt is not None or job.n_attempts:
         raise _illegal(state, job.job_id, event, "a new job is queued and has no attempt")
+    gone = [dependency.on for dependency in job.waits_for if not state.is_there(dependency.on)]
+    if gone:
+        raise _illegal(state, job.job_id, event, f"waits for {', '.join(gone)}, which is not live")
     return job.but(queued_since_s=job.submitted_at_s)
 
 
@@ -199,7 +207,7 @@ def _ordered(state: State, job: Job, event: StartOrdered, at_s: float) -> Job:
     hold = state.hold_on(job)
     if hold is not None:
         raise _illegal(state, job.job_id, event, f"there is a hold on {hold.key}")
-    fault = _placement_fault(state, job, event.placements)
+    fault = _wait_fault(state, job) or _placement_fault(state, job, event.placements)
     if fault is not None:
         raise _illegal(state, job.job_id, event, fault)
     return job.but(
@@ -211,8 +219,20 @@ def _ordered(state: State, job: Job, event: StartOrdered, at_s: float) -> Job:
             placements=event.placements,
             ordered_at_s=at_s,
             expected_s=state.estimates.expected_s(job.project, job.experiment, job.shape),
+            leave_s=state.leaving.longest_s(job),
         ),
     )
+
+
+def _wait_fault(state: State, job: Job) -> str | None:
+    """Whom it has to let end first; None: nobody."""
+    if job.is_waiting:
+        return "it waits for others to end"
+    place = job.array
+    line = state.index.arrays[place.array_id] if place is not None else None
+    if place is not None and line is not None and place.parallel is not None and line.n_holding >= place.parallel:
+        return f"{line.n_holding} tasks of {place.array_id} hold devices, and {place.parallel} may"
+    return None
 
 
 def _placement_fault(state: State, job: Job, placements: tuple[Placement, ...]) -> str | None:

@@ -63,6 +63,9 @@ class AttemptStarted:
     job_id: str
     attempt: int
     pid: int | None
+    launch: str = "cold"
+    """`cold`: the command was executed; `warm`: a process with its imports done became it."""
+    launch_why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,6 +80,17 @@ class OnTimeout(StrEnum):
     """It checkpoints and goes on as a new attempt; costs no retry."""
 
 
+class Condition(StrEnum):
+    """How another job has to end before a dependent one may start."""
+
+    OK = "ok"
+    """It succeeded; an array: all of its tasks did."""
+    ANY = "any"
+    """It ended, in whatever way."""
+    NOT_OK = "not_ok"
+    """It ended, and has not succeeded; an array: at least one of its tasks has not."""
+
+
 class ExitReason(StrEnum):
     """The class of an ending, from what the server knows first and from evidence second."""
 
@@ -115,6 +126,8 @@ class ExitReason(StrEnum):
     HUNG = "hung"
     RUN_TIMEOUT = "run_timeout"
     QUEUE_TIMEOUT = "queue_timeout"
+    DEPENDENCY_UNMET = "dependency_unmet"
+    """What it waited for ended otherwise than it had to; it never started."""
     NO_CHECKPOINT_PROGRESS = "no_checkpoint_progress"
     """Restarted three times without a newer checkpoint, by itself or at its time limit."""
     PREEMPTED = "preempted"

@@ -17,6 +17,7 @@ from .paper import Blocked, Promise, Round
 from .policy import Policy
 from .quotas import explain_quota
 from .round import play
+from .waits import others_first
 
 
 class UnknownJob(LookupError):
@@ -87,6 +88,8 @@ def _explain_wait(state: State, job: Job, paper: Round) -> Reasons:
             details=(),
             beneficiary=None,
         )
+    if (waits := others_first(state, job)) is not None:
+        return Reasons(summary=f"{job.job_id} {waits}", queue_position=None, details=(), beneficiary=None)
     hold = state.hold_on(job)
     if hold is not None:
         return Reasons(summary=describe_hold(job.job_id, hold), queue_position=None, details=(), beneficiary=None)

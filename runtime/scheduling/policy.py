@@ -59,3 +59,9 @@ class Policy:
     """But for no longer than this; a job whose run time is unknown lets nobody by."""
     backfill_patience_s: float = 604800.0
     """Once the head of a queue has waited so long, nothing more starts on devices that it could use."""
+    log_cap_mb: int = 256
+    """Of each file of an attempt's output; the middle of what is longer is cut out."""
+    hang_least_s: float = 600.0
+    """Silence that is never taken for a hang when the limit is learned."""
+    hang_factor: float = 10.0
+    """A job hangs after this times its longest silence so far; 0: only jobs that set a limit of their own can hang."""

@@ -14,6 +14,7 @@ from math import inf
 
 from runtime.model.devices import Masks
 from runtime.model.indexes import Lane
+from runtime.model.leaving import grace_of
 from runtime.model.nouns import Job, Placement
 from runtime.model.state import State
 
@@ -156,7 +157,7 @@ def _preempt(paper: Round, job: Job, search: Search, at_hand: Room, reachable: M
                 attempt=victim.attempt.number,
                 beneficiary=job.job_id,
                 reason=preempt_reason(job, victim, placements),
-                grace_s=victim.job.grace_s,
+                grace_s=grace_of(victim.job),
             )
         )
     paper.leave(frozenset(victim.job.job_id for victim in search.victims))
@@ -173,7 +174,7 @@ def _over_time(state: State, now_s: float) -> Iterator[TimeOut]:
                 attempt=job.attempt.number,
                 is_renewed=job.is_renewed,
                 reason=_why_over(job),
-                grace_s=job.grace_s,
+                grace_s=grace_of(job),
             )
 
 

@@ -13,7 +13,7 @@ from runtime.engines.local import LocalEngine
 from runtime.tracking.gateway import gateway_router
 from runtime_client.models import API_VERSION
 
-from .api import events, jobs, operator, overview, runs, spend
+from .api import arrays, events, jobs, logs, operator, overview, runs, spend
 from .assembly import Parts, open_services
 from .config import ServerConfig
 from .envelope import install
@@ -39,7 +39,11 @@ def create_app(
     config.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     keys = open_keys(config.token_path, config.secret_path)
     used = engine or LocalEngine(
-        home=config.home, attempts_dir=config.attempts_dir, devices=config.devices, environ=dict(os.environ)
+        home=config.home,
+        attempts_dir=config.attempts_dir,
+        devices=config.devices,
+        environ=dict(os.environ),
+        log_cap_bytes=config.policy.log_cap_mb * 2**20,
     )
 
     @asynccontextmanager
@@ -74,7 +78,7 @@ def create_app(
     app.state.on_broken = app.state.on_parted = _nobody_listens
     app.state.keys = keys
     install(app)
-    for part in (overview, jobs, runs, events, operator, spend):
+    for part in (overview, jobs, arrays, logs, runs, events, operator, spend):
         app.include_router(part.router)
     app.add_middleware(Guard, config=config, keys=keys)
     return app

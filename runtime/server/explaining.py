@@ -19,6 +19,7 @@ from runtime.store.history import JobRow
 from runtime_client.models import Departure, ExpectedStart, Explanation, Forecast, JobSpec, SuggestionView
 
 from .departures import read_cost_to_others, read_departures
+from .lookup import read_known
 from .refusal import no_such_job
 from .services import Services
 from .submission import foretell
@@ -82,9 +83,10 @@ async def foretold(services: Services, spec: JobSpec) -> Forecast:
     """
     loop, policy = services.loop, services.config.policy
     now_s = max(services.clock(), loop.state.clock_s)
-    job, found = foretell(loop.state, spec, number=loop.next_number, now_s=now_s, policy=policy)
+    known = await read_known(services.store, [spec])
+    job, found = foretell(loop.state, spec, known, number=loop.next_number, now_s=now_s, policy=policy)
     view = forecast_view(found)
-    if found.prospect in (Prospect.NEVER, Prospect.HELD):
+    if found.prospect in (Prospect.NEVER, Prospect.HELD, Prospect.DEPENDS):
         return view
     if found.prospect is Prospect.STARTS:
         return view.model_copy(update={"expected_start": ExpectedStart(at=now_s, in_seconds=0.0, basis=_FREE)})
@@ -104,7 +106,8 @@ async def _expected(services: Services, job: Job, now_s: float) -> ExpectedStart
 
 
 def _waits_for_room(state: State, job: Job) -> bool:
-    return job.state is JobState.QUEUED and state.hold_on(job) is None and feasible(state, job.shape) is None
+    is_free = job.state is JobState.QUEUED and not job.is_waiting and state.hold_on(job) is None
+    return is_free and feasible(state, job.shape) is None
 
 
 async def _rehearsed(services: Services, copy: State, job_id: str, now_s: float) -> ExpectedStart:

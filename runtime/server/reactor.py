@@ -22,6 +22,7 @@ from runtime.model.events import (
     StopOrdered,
 )
 from runtime.model.evidence import ExitPattern
+from runtime.model.leaving import grace_of
 from runtime.model.nouns import Attempt, Job, Node
 from runtime.model.outcome import (
     Ending,
@@ -33,7 +34,7 @@ from runtime.model.outcome import (
     disposition,
 )
 from runtime.model.state import State, displaced, holders
-from runtime.model.states import ExitReason, JobState, StopCause
+from runtime.model.states import LEAVING, ExitReason, JobState, StopCause
 
 StateReport = Started | Checkpointed | Exited | NotLaunched
 """Reports that may change the state; metrics do not."""
@@ -66,7 +67,15 @@ def events_from_report(
         case Started():
             if job.attempt.started_at_s is not None:
                 return []
-            return [AttemptStarted(job_id=job.job_id, attempt=report.key.attempt, pid=report.pid)]
+            return [
+                AttemptStarted(
+                    job_id=job.job_id,
+                    attempt=report.key.attempt,
+                    pid=report.pid,
+                    launch=report.launch,
+                    launch_why=report.launch_why,
+                )
+            ]
         case Checkpointed():
             return _checkpoint(job, report.key, report.step)
         case Exited():
@@ -191,14 +200,14 @@ def _ended(job: Job, ending: Ending, exit_code: int | None, now_s: float, retry:
 
 
 def stop_order(job: Job, cause: StopCause, reason: str) -> StopOrdered:
-    """Ask the attempt of a job that holds devices to stop, within the job's grace."""
+    """Ask the attempt of a job that holds devices to stop, within its grace: a learned one, if it is to come back."""
     return StopOrdered(
         job_id=job.job_id,
         attempt=_attempt(job).number,
         cause=cause,
         reason=reason,
         beneficiary=None,
-        grace_s=job.grace_s,
+        grace_s=grace_of(job) if cause in LEAVING else job.grace_s,
     )
 
 

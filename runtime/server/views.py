@@ -127,6 +127,8 @@ def _attempt_view(row: AttemptRow) -> AttemptView:
         exit_reason=None if row.exit_reason is None else row.exit_reason.value,
         exit_code=row.exit_code,
         evidence=row.evidence,
+        launch=row.launch,
+        launch_why=row.launch_why,
         checkpoint_step=row.checkpoint_step,
     )
 

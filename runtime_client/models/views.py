@@ -47,6 +47,9 @@ class AttemptView(Wire):
     """The line that tells why."""
     checkpoint_step: int | None = None
     """Newest complete checkpoint seen in this attempt."""
+    launch: str | None = None
+    """`cold`: the command was executed; `warm`: a process with its imports done became it. None: not started."""
+    launch_why: str | None = None
 
 
 class SuggestionView(Wire):
@@ -227,11 +230,40 @@ class Forecast(Wire):
 class LogChunk(Wire):
     job_id: str
     attempt: int
+    stream: str = "main"
+    """`main`, or a rank with output of its own: `3`, and `3.err` for its errors."""
     text: str
     next_offset: int
     """Pass it back as `offset` to go on; in bytes."""
+    n_cut: int = 0
+    """Bytes that were cut out of a long output right before this text; the text says so too."""
     is_complete: bool
     """The attempt has ended and this chunk reaches the end."""
+
+
+class LogStreams(Wire):
+    job_id: str
+    attempt: int
+    streams: tuple[str, ...]
+    """`main` first, then those of ranks that have files of their own."""
+
+
+class LogErrorLine(Wire):
+    """An error that the output reports; lines that differ in numbers only are one."""
+
+    text: str
+    count: int
+    ranks: tuple[int, ...]
+    """Who reports it; empty: it can not be told."""
+
+
+class LogErrors(Wire):
+    job_id: str
+    attempt: int
+    lines: tuple[LogErrorLine, ...]
+    """In the order in which they first appear."""
+    is_whole: bool
+    """All of the output was searched; else the end of it."""
 
 
 class MetricPoint(Wire):

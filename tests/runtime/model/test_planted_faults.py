@@ -13,14 +13,16 @@ from typing import Any
 
 import pytest
 from core_driver import QUOTAS, run
+from core_graph import GRAPH_COMMANDS, check_graph
 from core_properties import PropertyBroken
 
 from runtime.model import apply as apply_module
-from runtime.model import codec, outcome
+from runtime.model import codec, dependencies, outcome
 from runtime.model.errors import IllegalTransition, InvariantViolation
 from runtime.model.estimates import Estimates
 from runtime.model.holds import Standing
-from runtime.model.indexes import Indexes
+from runtime.model.indexes import ArrayLine, Indexes
+from runtime.model.leaving import Leaving
 from runtime.model.nouns import Job
 from runtime.model.state import State
 from runtime.model.states import HOLDING
@@ -30,6 +32,7 @@ from runtime.scheduling import paper as paper_module
 from runtime.scheduling import preempt
 from runtime.scheduling import round as round_module
 from runtime.scheduling.policy import Policy
+from runtime.scheduling.room import Room
 
 N_SEEDS = 150
 N_COMMANDS = 60
@@ -45,6 +48,8 @@ class Fault:
     caught_by: str
     """Parts of the message, any of which will do, separated by `|`."""
     policy: Policy | None = None
+    has_graph: bool = False
+    """Whether it takes jobs that wait for each other, and arrays."""
     has_operator: bool = False
     """Whether it takes somebody who pauses, drains and reserves."""
 
@@ -83,7 +88,7 @@ def asks_again_who_is_leaving(patch: pytest.MonkeyPatch) -> None:
         return sorted(found, key=preempt._harm)
 
     patch.setattr(paper_module, "candidates", faulty)
-    patch.setattr(round_module, "_vacating", lambda state, leaving: {})
+    patch.setattr(round_module, "_at_hand", lambda free, state, leaving: free.copy())
     patch.setattr(round_module, "_served", lambda state: frozenset())
 
 
@@ -108,24 +113,24 @@ def preempts_before_it_fits(patch: pytest.MonkeyPatch) -> None:
         return preempt.Search(victims=lower[:1])
 
     patch.setattr(round_module, "choose_victims", faulty)
-    patch.setattr(paper_module, "place", lambda shape, room: SOUND_PLACE(shape, room) or _some_of(shape, room))
+    patch.setattr(paper_module, "place", lambda shape, room, typical: SOUND_PLACE(shape, room) or _some_of(shape, room))
 
 
 SOUND_PLACE = paper_module.place
 
 
-def _some_of(shape: Any, room: dict[str, int]) -> Any:
-    n_left = sum(mask.bit_count() for mask in room.values())
+def _some_of(shape: Any, room: Room) -> Any:
+    n_left = sum(mask.bit_count() for mask in room.devices.values())
     return SOUND_PLACE(replace(shape, n_devices=n_left, devices_per_node=None), room) if n_left else None
 
 
 def preempts_twice(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(round_module, "_served", lambda state: frozenset())
-    patch.setattr(round_module, "_vacating", lambda state, leaving: {})
+    patch.setattr(round_module, "_at_hand", lambda free, state, leaving: free.copy())
 
 
 def gives_devices_twice(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(round_module, "_take", lambda paper, placements: None)
+    patch.setattr(Room, "take", lambda self, placements: None)
 
 
 def gives_promised_devices_away(patch: pytest.MonkeyPatch) -> None:
@@ -136,7 +141,7 @@ def gives_promised_devices_away(patch: pytest.MonkeyPatch) -> None:
 
 
 def splits_gangs(patch: pytest.MonkeyPatch) -> None:
-    def faulty(shape: Any, room: Any) -> Any:
+    def faulty(shape: Any, room: Room, typical: Any) -> Any:
         placed = SOUND_PLACE(shape, room)
         if placed is None or len(placed) < 2:
             return placed
@@ -146,7 +151,7 @@ def splits_gangs(patch: pytest.MonkeyPatch) -> None:
 
 
 def ignores_the_kind_of_device(patch: pytest.MonkeyPatch) -> None:
-    def faulty(shape: Any, kinds: Any) -> Any:
+    def faulty(shape: Any, kinds: Any, index: Any) -> Any:
         return {node: masks[None] for node, masks in kinds.items() if masks[None]}
 
     patch.setattr(paper_module, "usable", faulty)
@@ -174,8 +179,8 @@ def forgets_to_wake(patch: pytest.MonkeyPatch) -> None:
 def decides_by_chance(patch: pytest.MonkeyPatch) -> None:
     calls = itertools.count()
 
-    def faulty(shape: Any, room: Any) -> Any:
-        highest = {node: mask & (mask - 1) for node, mask in room.items()}
+    def faulty(shape: Any, room: Room, typical: Any) -> Any:
+        highest = replace(room, devices={node: mask & (mask - 1) for node, mask in room.devices.items()})
         other = SOUND_PLACE(shape, highest) if next(calls) % 2 else None
         return other or SOUND_PLACE(shape, room)
 
@@ -222,7 +227,7 @@ def leaks_devices(patch: pytest.MonkeyPatch) -> None:
 
 
 def takes_devices_that_are_held(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(round_module, "within", lambda masks, allowed: allowed)
+    patch.setattr(Room, "within", lambda self, shape, wanted: replace(self, devices=dict(wanted)))
     patch.setattr(apply_module, "_placement_fault", lambda state, job, placements: None)
 
 
@@ -301,7 +306,7 @@ def reserves_other_devices(patch: pytest.MonkeyPatch) -> None:
 
     def faulty(*facts: Any) -> Any:
         found = sound(*facts)
-        return found and replace(found, devices={})
+        return found and replace(found, placements=())
 
     patch.setattr(heads_module, "reserve", faulty)
 
@@ -322,6 +327,10 @@ def puts_long_work_first(patch: pytest.MonkeyPatch) -> None:
 
 def loses_the_estimates(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Estimates, "remembered", lambda self: iter(()))
+
+
+def loses_the_departures(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Leaving, "remembered", lambda self: iter(()))
 
 
 def forgets_quotas(patch: pytest.MonkeyPatch) -> None:
@@ -346,7 +355,45 @@ def counts_a_renewal_as_a_preemption(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(outcome, "_renewed", lambda ending: ending)
 
 
+def starts_before_its_dependencies(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Job, "is_waiting", property(lambda self: False))
+
+
+def takes_any_end(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(dependencies, "is_met", lambda condition, is_ok: True)
+
+
+def never_tells_dependents(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(apply_module, "tell_dependents", lambda *facts: None)
+
+
+def forgets_spoiled_arrays(patch: pytest.MonkeyPatch) -> None:
+    sound = codec.encode_state
+    patch.setattr(codec, "encode_state", lambda state: {**sound(state), "spoiled": []})
+
+
+def opens_every_task(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ArrayLine, "n_may_open", property(lambda self: len(self.ready)))
+
+
+def never_opens_the_next_task(patch: pytest.MonkeyPatch) -> None:
+    sound = Indexes.settle_array
+
+    def faulty(self: Indexes, array_id: str, *facts: Any) -> None:
+        line = self.arrays[array_id]
+        if not line.n_live or not line.n_open:
+            sound(self, array_id, *facts)
+
+    patch.setattr(Indexes, "settle_array", faulty)
+
+
 FAULTS = (
+    Fault(name="no_waiting", plant=starts_before_its_dependencies, caught_by="index `waiting` equals", has_graph=True),
+    Fault(name="any_end", plant=takes_any_end, caught_by="ended as it had to", has_graph=True),
+    Fault(name="never_told", plant=never_tells_dependents, caught_by="a job waits for what is live", has_graph=True),
+    Fault(name="spoiled_lost", plant=forgets_spoiled_arrays, caught_by="a snapshot holds the whole", has_graph=True),
+    Fault(name="array_unbounded", plant=opens_every_task, caught_by="index `queue` equals|`arrays`", has_graph=True),
+    Fault(name="array_stuck", plant=never_opens_the_next_task, caught_by="index `arrays` equals", has_graph=True),
     Fault(name="attempts_forgotten", plant=forgets_earlier_attempts, caught_by="running time is counted"),
     Fault(name="endless_running", plant=never_uses_up_its_running_time, caught_by="has used up its running time"),
     Fault(name="renewal_counted", plant=counts_a_renewal_as_a_preemption, caught_by="only a preemption counts"),
@@ -401,6 +448,7 @@ FAULTS = (
         caught_by="no quota is exceeded",
         policy=Policy(quotas=QUOTAS),
     ),
+    Fault(name="lost_departures", plant=loses_the_departures, caught_by="a snapshot holds the whole state"),
     Fault(name="lost_estimates", plant=loses_the_estimates, caught_by="a snapshot holds the whole state"),
     Fault(name="no_preemption", plant=never_preempts, caught_by="the first in the queue gets what lower ones hold"),
     Fault(name="lowest_class_first", plant=starts_in_reverse, caught_by="the first in the queue|blocked head"),
@@ -424,10 +472,12 @@ FAULTS = (
 )
 
 
-def broken_in_life(seed: int, policy: Policy | None, *, has_operator: bool) -> str | None:
+def broken_in_life(seed: int, fault: Fault) -> str | None:
     """What broke first in this life; None: nothing did."""
+    more = GRAPH_COMMANDS if fault.has_graph else ()
     try:
-        run(random.Random(seed).randrange, N_COMMANDS, policy, has_operator=has_operator)
+        world = run(random.Random(seed).randrange, N_COMMANDS, fault.policy, has_operator=fault.has_operator, more=more)
+        check_graph(world.journal.recorded)
     except CAUGHT as broken:
         return str(broken)
     return None
@@ -438,7 +488,7 @@ def test_a_planted_fault_is_caught(fault: Fault, monkeypatch: pytest.MonkeyPatch
     fault.plant(monkeypatch)
     seen: set[str] = set()
     for seed in range(N_SEEDS):
-        broken = broken_in_life(seed, fault.policy, has_operator=fault.has_operator)
+        broken = broken_in_life(seed, fault)
         if broken is not None:
             if any(words in broken for words in fault.caught_by.split("|")):
                 return

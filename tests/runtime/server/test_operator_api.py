@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -227,3 +228,49 @@ def test_the_stop_button_is_for_the_owner(made: Lab) -> None:
     for path in ("/v1/holds", "/v1/agents/stop", "/v1/nodes/local/state"):
         assert made.http.post(path, json={}).status_code == 401
     until(lambda: made.client.holds().holds == ())
+
+
+def fail_start(made: Lab, job_id: str, reason: ExitReason = ExitReason.DEVICE_UNAVAILABLE) -> None:
+    """The next attempt of a new job fails to start."""
+    made.engine.refusals.append(Refusal(exit_reason=reason, evidence="no CUDA-capable device is detected"))
+    assert made.client.submit(spec()).job_id == job_id
+    until(lambda: made.client.job(job_id).attempts[0].ended_at)
+    made.client.cancel(job_id)
+
+
+def on_one_device(tmp_path: Path, kind: str = "H100") -> AbstractContextManager[Lab]:
+    return lab(tmp_path, script=ByHand(), n_devices=1, kind=kind, policy=Policy(retry_backoff_s=60.0))
+
+
+def test_a_device_on_which_three_starts_fail_in_a_row_is_kept_out_of_use(tmp_path: Path) -> None:
+    with on_one_device(tmp_path) as made:
+        for job_id in ("j1", "j2"):
+            fail_start(made, job_id)
+        assert node(made).devices[0].reserved_for is None
+        fail_start(made, "j3")
+        device = node(made).devices[0]
+        assert device.reserved_for == (
+            "nobody: suspect, 3 starts failed there in a row, the last of j3 (device unavailable)"
+        )
+        assert device.reserved_until is not None
+        assert 500 < device.reserved_until - time.time() <= 600
+        assert made.client.submit(spec()).state == "queued"
+        made.client.unreserve("local", (0,))
+        made.in_state("j4", "starting", "running")
+
+
+def test_jobs_that_fail_by_themselves_blame_no_device(tmp_path: Path) -> None:
+    with on_one_device(tmp_path) as made:
+        for job_id in ("j1", "j2", "j3"):
+            made.client.submit(spec())
+            made.in_state(job_id, "running")
+            made.finish(job_id, exit_code=1)
+            made.in_state(job_id, "failed")
+        assert made.client.submit(spec()).state == "starting"
+
+
+def test_cpu_slots_are_never_suspect(tmp_path: Path) -> None:
+    with on_one_device(tmp_path, kind="cpu") as made:
+        for job_id in ("j1", "j2", "j3"):
+            fail_start(made, job_id)
+        assert made.client.submit(spec()).state == "starting"
