@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,7 +87,7 @@ def _working_folder(spec: JobSpec, job_folder: Path) -> Path:
 
 
 def _write(spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepared, working_folder: Path) -> None:
-    facts = _facts(order, node, prepared)
+    facts = _facts(spec, order, node, prepared)
     if spec.code_source is None:
         working_folder.mkdir(exist_ok=True, mode=0o700)
     environment.check_folder(working_folder)
@@ -120,7 +121,7 @@ def _write(spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepare
     records.write(str(prepared.folder / records.ORDER), record, is_durable=False)
 
 
-def _facts(order: LaunchOrder, node: NodeFacts, prepared: Prepared) -> environment.AttemptFacts:
+def _facts(spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepared) -> environment.AttemptFacts:
     node_rank, placement = next((i, p) for i, p in enumerate(order.placements) if p.node_id == node.node_id)
     newest = checkpoints.newest_complete(prepared.checkpoint_dir) if order.resume_step is not None else None
     cores = None if node.cores_per_slot is None else node.cores_per_slot * len(placement.devices)
@@ -139,6 +140,7 @@ def _facts(order: LaunchOrder, node: NodeFacts, prepared: Prepared) -> environme
         n_ranks=sum(len(p.devices) for p in order.placements),
         node_rank=node_rank,
         n_nodes=len(order.placements),
+        deadline_at=None if spec.timeout_minutes is None else time.time() + 60.0 * spec.timeout_minutes,
     )
 
 

@@ -53,6 +53,8 @@ class AttemptFacts:
     n_ranks: int = 1
     node_rank: int = 0
     n_nodes: int = 1
+    deadline_at: float | None = None
+    """Seconds since the epoch when its run time is over; None: no limit."""
 
     @property
     def notice(self) -> Path:
@@ -108,6 +110,8 @@ def _own_variables(spec: JobSpec, facts: AttemptFacts) -> dict[str, str]:
         own["CODE_SOURCE_PATH"] = spec.code_source.root_path
     if spec.seed is not None:
         own["NIGHTLAB_SEED"] = str(spec.seed)
+    if facts.deadline_at is not None:
+        own["NIGHTLAB_DEADLINE"] = f"{facts.deadline_at:.3f}"
     if facts.resume_from is not None:
         own["NIGHTLAB_RESUME_FROM"] = str(facts.resume_from)
     if facts.cores is not None:

@@ -20,3 +20,8 @@ def test_the_package_alone_loads_nothing() -> None:
 
 def test_the_client_loads_nothing_heavy() -> None:
     assert not loaded_after("from runtime_client import RuntimeClient") & set(HEAVY)
+
+
+def test_training_loads_no_framework_and_no_http() -> None:
+    use = "from runtime_client import training; training.context(); training.should_stop(); training.restore()"
+    assert not loaded_after(use) & {*HEAVY, "torch", "transformers", "lightning", "httpx", "pydantic"}
