@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from agent.task import CategoricalParameter, Task
-from runtime_client.models import CodeSource
+from runtime_client.models import CodeSource, SnapshotMode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +181,10 @@ def _with_code_folder(task: Task, source: Path) -> Task:
     folder = source.parent.resolve()
     named = task.job.code_source
     root = folder if named is None else (folder / Path(named.root_path).expanduser()).resolve()
-    job = task.job.model_copy(update={"code_source": CodeSource(root_path=str(root))})
+    code = CodeSource(root_path=str(root)) if named is None else named.model_copy(update={"root_path": str(root)})
+    if "snapshot" not in code.model_fields_set:
+        code = code.model_copy(update={"snapshot": SnapshotMode.AUTO})  # A queued trial runs what was submitted.
+    job = task.job.model_copy(update={"code_source": code})
     return task.model_copy(update={"job": job})
 
 

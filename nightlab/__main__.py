@@ -22,6 +22,7 @@ COMMANDS = {
     "down": "Stop them in order; jobs are resumed at the next start.",
     "status": "What is up, what runs, what waits.",
     "job": "Run, list, explain, cancel jobs; read their output.",
+    "policy": "The scheduling policy: classes, quotas, limits; or check a file.",
     "node": "The machines and their devices: list, cordon, drain, reserve.",
     "pause": "Checkpoint and hold jobs until they are unpaused.",
     "unpause": "Lift a hold.",

@@ -30,8 +30,8 @@ IGNORED_IN_ENVIRONMENT = {
 }
 IGNORED_IN_SNAPSHOT = {
     "include_paths": "the whole folder is used",
-    "remote_volume": "the folder is used where it is",
-    "git": "the folder is used as it is now; check that commit out to run it",
+    "remote_volume": "snapshots are kept in nightlab's home folder",
+    "git": "the folder is taken as it is now; check that commit out to run it",
 }
 
 
@@ -70,11 +70,11 @@ def _move_priority(fields: Fields) -> None:
 
 
 def _unwrap_snapshot(fields: Fields, warnings: list[str]) -> None:
-    """`code_source: {type: snapshot, snapshot: {root_path}}` is our `code_source.root_path`."""
+    """`code_source: {type: snapshot, snapshot: {root_path}}` is our `code_source: {root_path, snapshot: auto}`."""
     source = fields.get("code_source")
     if not isinstance(source, dict) or not isinstance(source.get("snapshot"), dict):
         return
     snapshot = dict(source["snapshot"])
     _drop(snapshot, IGNORED_IN_SNAPSHOT, "code_source.snapshot.", warnings)
     rest = {name: value for name, value in source.items() if name not in ("type", "snapshot")}
-    fields["code_source"] = {**snapshot, **rest}
+    fields["code_source"] = {**snapshot, "snapshot": "auto", **rest}

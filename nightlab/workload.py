@@ -8,16 +8,15 @@ from __future__ import annotations
 import difflib
 import json
 import math
-import re
 import types
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Union, get_args, get_origin
 
-import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from runtime.server import strict_yaml
 from runtime_client.models import JobSpec
 
 from .failure import Failure, wrong_use
@@ -26,27 +25,6 @@ SIZE_LIMIT_BYTES = 1024 * 1024
 
 Fields = dict[str, Any]
 """A spec before it is checked."""
-
-
-class _UniqueKeys(yaml.SafeLoader):
-    """Refuses a key that is given twice, of which PyYAML would keep the last in silence."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        self.flatten_mapping(node)
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for index, key in enumerate(keys):
-            if key in keys[:index]:
-                mark = node.value[index][0].start_mark
-                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is given twice", mark)
-        return super().construct_mapping(node, deep=deep)
-
-
-# `3e-4` is a number in YAML 1.2 and to everybody who writes one; PyYAML, which has YAML 1.1, reads a text.
-_UniqueKeys.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+\Z"),
-    list("-+.0123456789"),
-)
 
 
 def read_workload(path: Path) -> Fields:
@@ -62,12 +40,9 @@ def read_workload(path: Path) -> Fields:
     if len(content) > SIZE_LIMIT_BYTES:
         raise wrong_use(f"{path}: larger than 1 MiB; keep data out of workload files", code="bad_file")
     try:
-        found = yaml.load(content, Loader=_UniqueKeys)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
-        what = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise wrong_use(f"{path}: no valid YAML: {where}{what}", code="bad_yaml") from error
+        found = strict_yaml.load(content)
+    except strict_yaml.NotYaml as error:
+        raise wrong_use(f"{path}: {error}", code="bad_yaml") from error
     if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
         seen = "is empty" if found is None else f"holds a {type(found).__name__}"
         raise wrong_use(f"{path}: {seen}; a mapping with experiment_name and command is needed", code="bad_file")

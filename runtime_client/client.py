@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -14,9 +13,11 @@ from pydantic import TypeAdapter
 from pydantic_core import to_json
 
 from .answers import as_many, as_one, segment
-from .errors import TimedOut
-from .home import read_address
+from .errors import InvalidSpec, TimedOut
+from .home import CODE_FOLDER, default_home, read_address
 from .models import (
+    ErrorBody,
+    ErrorKind,
     EventView,
     Explanation,
     Forecast,
@@ -32,6 +33,7 @@ from .models import (
     SubmitResult,
 )
 from .operator import OperatorCalls
+from .packing import Packer
 from .stream import read_events
 from .transport import Query, QueryValue, Transport
 
@@ -58,8 +60,11 @@ class RuntimeClient(OperatorCalls):
         transport: httpx.BaseTransport | None = None,
         timeout_s: float = 30.0,
         n_tries: int = 4,
+        home: Path | None = None,
     ) -> None:
+        """`home` is the server's home folder, where it is on this machine: code snapshots are kept there."""
         self._transport = Transport(base_url, token, transport=transport, timeout_s=timeout_s, n_tries=n_tries)
+        self._packer = Packer(None if home is None else home / CODE_FOLDER)
 
     @classmethod
     def from_home(cls, home: Path | None = None, *, timeout_s: float = 30.0) -> Self:
@@ -70,7 +75,7 @@ class RuntimeClient(OperatorCalls):
             Forbidden: its token can not be read.
         """
         address = read_address(home)
-        return cls(address.url, address.token, timeout_s=timeout_s)
+        return cls(address.url, address.token, timeout_s=timeout_s, home=home or default_home())
 
     @property
     def base_url(self) -> str:
@@ -91,17 +96,23 @@ class RuntimeClient(OperatorCalls):
         return as_one(ServerInfo, self._transport.call("GET", "/v1/info"))
 
     def submit(self, spec: JobSpec) -> JobView:
-        """Durable when it returns. A spec without idempotency token gets one, so that it can be sent again."""
-        body = _with_token(spec).model_dump_json().encode()
+        """Durable when it returns. A spec without idempotency token gets one, so that it can be sent again.
+
+        The code snapshot that it asks for is taken here. Raises InvalidSpec when it can not be.
+        """
+        body = self._packer.pack(spec).model_dump_json().encode()
         return as_one(JobView, self._transport.call("POST", "/v1/jobs", body=body, is_repeatable=True))
 
     def submit_many(self, specs: Sequence[JobSpec]) -> list[SubmitResult]:
+        packed = self._packer.pack_many(specs)
+        ready = [spec.model_dump(mode="json") for spec in packed if not isinstance(spec, InvalidSpec)]
         results: list[SubmitResult] = []
-        for first in range(0, len(specs), BATCH_SIZE):
-            part = [_with_token(spec).model_dump(mode="json") for spec in specs[first : first + BATCH_SIZE]]
+        for first in range(0, len(ready), BATCH_SIZE):
+            part = ready[first : first + BATCH_SIZE]
             answer = self._transport.call("POST", "/v1/jobs/batch", body=to_json({"jobs": part}), is_repeatable=True)
             results.extend(as_many(_RESULTS, answer))
-        return results
+        answers = iter(results)
+        return [SubmitResult(error=_body(s)) if isinstance(s, InvalidSpec) else next(answers) for s in packed]
 
     def job(self, job_id: str) -> JobView:
         return as_one(JobView, self._transport.call("GET", f"/v1/jobs/{segment(job_id)}"))
@@ -195,7 +206,5 @@ class RuntimeClient(OperatorCalls):
                 return
 
 
-def _with_token(spec: JobSpec) -> JobSpec:
-    if spec.idempotency_token is not None:
-        return spec
-    return spec.model_copy(update={"idempotency_token": uuid.uuid4().hex})
+def _body(refusal: InvalidSpec) -> ErrorBody:
+    return ErrorBody(code=refusal.code, kind=ErrorKind.INVALID, message=refusal.message, path=refusal.path)

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from .errors import Forbidden, Unreachable
 
+CODE_FOLDER = "code"
+"""Below the home folder: code snapshots, written by clients, read where jobs run."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:

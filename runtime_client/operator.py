@@ -17,6 +17,7 @@ from .models import (
     NodeState,
     NodeStateRequest,
     NodeView,
+    PolicySpec,
     ReservationRequest,
     Spend,
     SpendBy,
@@ -28,6 +29,10 @@ class OperatorCalls:
     """All methods raise `RuntimeClientError` and its children."""
 
     _transport: Transport
+
+    def policy(self) -> PolicySpec:
+        """The scheduling policy in force."""
+        return as_one(PolicySpec, self._transport.call("GET", "/v1/policy"))
 
     def holds(self) -> Holds:
         return as_one(Holds, self._transport.call("GET", "/v1/holds"))

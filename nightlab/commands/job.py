@@ -172,17 +172,15 @@ def cancel(
 
 @app.command("explain", epilog="Example:  nightlab job explain j1")
 def explain(job_id: JobId, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Say why a job waits, stepped aside or failed.
+    """Say why a job waits and until when, for whom it stepped aside, whom it cost what, or how it ended.
 
-    The answer of the functions that decide.
+    The answer of the functions that decide, and of the history.
     """
+    from nightlab.explanation_page import print_explanation
+
     with runtime(home) as client:
         explanation = client.explain(job_id)
     if as_json:
         print_json(explanation)
         return
-    print(explanation.summary)
-    if explanation.queue_position is not None:
-        print(f"place in the queue: {explanation.queue_position}")
-    for line in explanation.details:
-        print(f"  {line}")
+    print_explanation(explanation)

@@ -37,6 +37,13 @@ class ArgsStyleOption(StrEnum):
     YAML = "yaml"
 
 
+class OnTimeoutOption(StrEnum):
+    """As `runtime_client.models.OnTimeout`."""
+
+    END = "end"
+    RESUME = "resume"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """What the flags say; None and empty: nothing."""
@@ -53,7 +60,10 @@ class Asked:
     env: tuple[str, ...]
     python: str | None
     cwd: Path | None
+    snapshot: bool | None
     timeout: str | None
+    on_timeout: str | None = None
+    max_total: str | None = None
     file: Path | None
     overrides: tuple[str, ...]
     idempotency_key: str | None
@@ -88,9 +98,22 @@ def run(
         typer.Option(help="Interpreter, or folder of an environment.", show_default="of this shell", metavar="PATH"),
     ] = None,
     cwd: Annotated[Path | None, typer.Option(help="Working directory.", show_default="the present one")] = None,
+    snapshot: Annotated[
+        bool | None,
+        typer.Option(
+            "--snapshot/--no-snapshot",
+            help="Run the code as it is now, in a copy, also if it changes while the job waits.",
+            show_default="run in the folder itself",
+        ),
+    ] = None,
     timeout: Annotated[
         str | None, typer.Option(help="Run time of one attempt: 90s, 30m, 2h; a bare number is minutes.")
     ] = None,
+    on_timeout: Annotated[
+        OnTimeoutOption | None,
+        typer.Option(help="After --timeout: fail, or go on as a new attempt.", show_default="end"),
+    ] = None,
+    max_total: Annotated[str | None, typer.Option(help="Run time of all attempts together.", metavar="TIME")] = None,
     file: Annotated[Path | None, typer.Option("-f", "--file", help="Workload file; flags win over it.")] = None,
     override: Annotated[
         list[str] | None, typer.Option(help="Set a field of the spec; may be given again.", metavar="FIELD=VALUE")
@@ -127,7 +150,10 @@ def run(
         env=tuple(env or ()),
         python=python,
         cwd=cwd,
+        snapshot=snapshot,
         timeout=timeout,
+        on_timeout=on_timeout,
+        max_total=max_total,
         file=file,
         overrides=tuple(override or ()),
         idempotency_key=idempotency_key,
@@ -199,13 +225,18 @@ def _from_flags(asked: Asked) -> dict[str, Any]:
         "seed": asked.seed,
         "args_style": asked.args_style,
         "timeout_minutes": None if asked.timeout is None else minutes(asked.timeout),
+        "on_timeout": asked.on_timeout,
+        "max_total_minutes": None if asked.max_total is None else minutes(asked.max_total, option="--max-total"),
         "idempotency_token": asked.idempotency_key,
         "env_variables": dict(split_pair(pair, "--env") for pair in asked.env) or None,
     }
     nested: dict[str, dict[str, Any]] = {
         "compute": {"num_accelerators": asked.n_devices, "accelerator_type": asked.accelerator_type},
         "environment": {"python": None if asked.python is None else named_python(asked.python)},
-        "code_source": {"root_path": None if asked.cwd is None else _folder(asked.cwd)},
+        "code_source": {
+            "root_path": None if asked.cwd is None else _folder(asked.cwd),
+            "snapshot": {None: None, True: "auto", False: "off"}[asked.snapshot],
+        },
     }
     fields: dict[str, Any] = {name: value for name, value in flat.items() if value is not None}
     for name, inner in nested.items():
@@ -223,7 +254,9 @@ def _fill_in(fields: dict[str, Any], asked: Asked) -> None:
         raise wrong_use("no command: give one after --, or a workload file with -f.", code="no_command", path="command")
     here = Path.cwd() if asked.file is None else asked.file.parent.resolve()
     if fields.get("code_source") is None:
-        fields["code_source"] = {"root_path": str(here)}
+        fields["code_source"] = {}
+    if isinstance(fields["code_source"], dict):
+        fields["code_source"].setdefault("root_path", str(here))
     folder = (
         Path(str(fields["code_source"].get("root_path", here))) if isinstance(fields["code_source"], dict) else here
     )
@@ -240,7 +273,7 @@ def _folder(given: Path) -> str:
     return str(folder)
 
 
-def minutes(text: str) -> float:
+def minutes(text: str, *, option: str = "--timeout") -> float:
     """`90s`, `30m`, `2h`, `1d`, or minutes.
 
     Raises:
@@ -253,7 +286,9 @@ def minutes(text: str) -> float:
         value = 0.0
     if not 0 < value < float("inf"):
         raise wrong_use(
-            f"--timeout {text!r} is no length of time; write 90s, 30m, 2h or 1d.", code="bad_timeout", path="timeout"
+            f"{option} {text!r} is no length of time; write 90s, 30m, 2h or 1d.",
+            code="bad_timeout",
+            path=option.lstrip("-").replace("-", "_"),
         )
     return value
 
@@ -272,16 +307,9 @@ def _show_forecast(forecast: Forecast, as_json: bool) -> None:
     if as_json:
         print_json(forecast)
         return
-    print(forecast.summary)
-    if forecast.queue_position is not None and forecast.prospect == "waits":
-        print(f"place in the queue: {forecast.queue_position}")
-    if forecast.behind:
-        print(f"behind {', '.join(forecast.behind)}")
-    for victim in forecast.victims:
-        lost = f"{victim.lost_device_seconds:.0f} device-seconds"
-        print(f"  {victim.job_id} ({victim.priority_class}) would be asked to leave and lose {lost}")
-    for line in forecast.details:
-        print(f"  {line}")
+    from nightlab.explanation_page import print_forecast
+
+    print_forecast(forecast)
     note("nothing was submitted")
 
 

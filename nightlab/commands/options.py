@@ -13,6 +13,7 @@ import typer
 from nightlab.failure import wrong_use
 
 if TYPE_CHECKING:
+    from runtime.scheduling.policy import Policy
     from runtime_client.client import RuntimeClient
 
 HomeOption = Annotated[
@@ -51,6 +52,20 @@ def home_folder(given: Path | None) -> Path:
             path="home",
         )
     return folder
+
+
+def policy_at(path: Path) -> Policy:
+    """The scheduling policy in a file.
+
+    Raises:
+        Failure: it can not be used; the message says which field and what is allowed.
+    """
+    from runtime.server.policy_file import BadPolicy, read_policy
+
+    try:
+        return read_policy(path)
+    except BadPolicy as error:
+        raise wrong_use(str(error), code="bad_policy", path="policy") from error
 
 
 @contextmanager

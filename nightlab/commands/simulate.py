@@ -12,7 +12,7 @@ from nightlab.failure import Failure, wrong_use
 from nightlab.output import note, plural, print_json
 from nightlab.simulation_page import print_simulation, simulation_data
 
-from .options import JsonOption
+from .options import JsonOption, policy_at
 
 if TYPE_CHECKING:
     from runtime.scheduling.policy import Policy
@@ -71,7 +71,7 @@ def simulate(
         typer.Option(metavar="TIME", help="Mean time on one device until the job on it dies: 365d. None without."),
     ] = None,
     policy: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="YAML: min_run_s, classes, ...; the default policy without.")
+        Path | None, typer.Option(metavar="FILE", help="As for nightlab up; the default policy without.")
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw devices held and jobs waiting: .svg, .png or .pdf.")
@@ -216,9 +216,8 @@ def _faults(seed: int, node_mtbf: str | None, repair: str, device_mtbf: str | No
 
 def _policy(path: Path | None) -> Policy:
     from runtime.scheduling.policy import Policy
-    from runtime.simulator.policy_file import read_policy
 
-    return Policy() if path is None else read_policy(path)
+    return Policy() if path is None else policy_at(path)
 
 
 def _as_failure(error: Exception) -> Failure:

@@ -17,15 +17,18 @@ from nightlab.services.control import Services, differences, is_up, present_sett
 from nightlab.services.health import answers
 from nightlab.services.settings import DEFAULT_MLFLOW_PORT, DEFAULT_PORT, ServiceFiles, ServiceSettings
 
-from .options import HomeOption, JsonOption, check_devices, home_folder
+from .options import HomeOption, JsonOption, check_devices, home_folder, policy_at
 
 WAIT_FOR_OTHER_S = 90.0
+DEFAULT_POLICY = "default"
+"""Instead of a file: the policy that is in force where none was given."""
 
 EPILOG = """\b
 Examples:
   nightlab up                        every GPU, or CPU slots where there is none
   nightlab up --devices cpu:4        four CPU slots
   nightlab up --devices fake:8xH100  pretended GPUs, to try the scheduler
+  nightlab up --policy lab.yaml      classes, quotas, shares: see docs/scheduling.md
   nightlab up --mlflow http://mlflow.example:5000"""
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
@@ -57,6 +60,10 @@ def up(
         list[str] | None,
         typer.Option(help="Price of a device-hour, for nightlab spend; may be given again.", metavar="KIND=PRICE"),
     ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(help="Scheduling policy, in force until another is given; `default`.", metavar="FILE"),
+    ] = None,
     foreground: Annotated[bool, typer.Option("--foreground", help="Stay; Ctrl-C stops in order.")] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -67,6 +74,7 @@ def up(
     started again. Services listen on loopback only.
     """
     wanted = _settings(home_folder(home), devices, port, mlflow, no_mlflow, mlflow_port, database, prices(price or ()))
+    policy_text = None if policy is None else _policy_text(policy)
     if is_up(wanted.home):
         named = {
             "devices": devices,
@@ -79,8 +87,10 @@ def up(
         present = _same_as_present(wanted, [name for name, given in named.items() if given is not None])
         services, is_new = Services(present), False
         _await_other_start(services)
+        if policy is not None:
+            _check_same_policy(services, policy)
     else:
-        services, is_new = start(wanted, is_tied=foreground), True
+        services, is_new = start(wanted, is_tied=foreground, policy=policy_text), True
     _report(services, is_new, as_json)
     if foreground and is_new:
         _stay(services)
@@ -116,6 +126,36 @@ def _settings(
         database_url=database,
         device_prices=device_prices,
     )
+
+
+def _policy_text(named: str) -> str:
+    """What the named file says, checked; empty for the default policy.
+
+    Raises:
+        Failure: it can not be used.
+    """
+    if named == DEFAULT_POLICY:
+        return ""
+    policy_at(Path(named))
+    return Path(named).read_text(encoding="utf-8") or "{}"
+
+
+def _check_same_policy(services: Services, named: str) -> None:
+    """
+    Raises:
+        Failure: another policy is in force.
+    """
+    from runtime.scheduling.policy import Policy
+    from runtime.server.policy_file import spec_of
+
+    wanted = spec_of(Policy() if named == DEFAULT_POLICY else policy_at(Path(named)))
+    if services.client.policy() != wanted:
+        raise wrong_use(
+            f"nightlab is already up at {services.url} with another scheduling policy (`nightlab policy` shows it). "
+            "Run `nightlab down` first; jobs are resumed.",
+            code="up_with_other_settings",
+            path="policy",
+        )
 
 
 def prices(pairs: Sequence[str]) -> dict[str, float]:

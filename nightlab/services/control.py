@@ -50,10 +50,11 @@ def present_settings(home: Path) -> ServiceSettings | None:
         return None
 
 
-def start(settings: ServiceSettings, *, is_tied: bool = False) -> Services:
+def start(settings: ServiceSettings, *, is_tied: bool = False, policy: str | None = None) -> Services:
     """Start everything and return when the runtime answers; MLflow and the agent come up behind it.
 
-    With `is_tied` the services stop when this process ends, however it ends.
+    With `is_tied` the services stop when this process ends, however it ends. `policy` is the text of a policy file,
+    which stays in force until another one is given; empty: the default. None: as before.
 
     Raises:
         Failure: services run already, a port is taken, or the server does not come up.
@@ -66,6 +67,7 @@ def start(settings: ServiceSettings, *, is_tied: bool = False) -> Services:
             raise wrong_use(f"nightlab is already up for {settings.home}; stop it with: nightlab down", code="up")
         end_leftovers(files)
         settings = with_ports(settings, present_settings(settings.home))
+        before = _set_policy(files, policy)
         write_private(files.settings, settings.to_json())
         services = Services(settings)
         try:
@@ -75,8 +77,21 @@ def start(settings: ServiceSettings, *, is_tied: bool = False) -> Services:
             await_answer(settings, supervisor.process)
         except BaseException:
             services.stop_at_once()
+            _set_policy(files, before)
             raise
     return services
+
+
+def _set_policy(files: ServiceFiles, text: str | None) -> str | None:
+    """Put a policy in force for the next server. Returns the one before, for this same function; None: unchanged."""
+    if text is None:
+        return None
+    before = files.policy.read_text(encoding="utf-8") if files.policy.exists() else ""
+    if text:
+        write_private(files.policy, text)
+    else:
+        files.policy.unlink(missing_ok=True)
+    return before
 
 
 def _check_home(home: Path) -> None:

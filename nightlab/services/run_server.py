@@ -7,6 +7,7 @@ from pathlib import Path
 
 from runtime.server.app import serve
 from runtime.server.config import ServerConfig
+from runtime.server.policy_file import policy_to_serve
 
 from .settings import ServiceFiles, ServiceSettings
 
@@ -21,6 +22,7 @@ def main(home: Path) -> None:
             database_url=settings.database_url,
             mlflow_url=settings.tracking_url,
             device_prices=settings.device_prices,
+            policy=policy_to_serve(settings.home),
         )
     )
 

@@ -82,6 +82,11 @@ class ServiceFiles:
         return self.folder / "state.json"
 
     @property
+    def policy(self) -> Path:
+        """The scheduling policy in force, where it is not the default; the server reads it when it starts."""
+        return self.home / "policy.yaml"
+
+    @property
     def stop_request(self) -> Path:
         """Holds a `JobsAtStop` while a stop is asked for."""
         return self.folder / "stop"

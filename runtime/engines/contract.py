@@ -78,6 +78,8 @@ class Exited:
     """Up to the last 64 KiB of its output."""
     checkpoint_step: int | None
     supervisor_lost: bool = False
+    node_restarted: bool = False
+    """The machine was restarted while it ran."""
     oom_killed: bool = False
 
 

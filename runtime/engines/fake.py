@@ -179,6 +179,7 @@ class FakeEngine:
         exit_code: int | None = 0,
         was_killed: bool = False,
         supervisor_lost: bool = False,
+        node_restarted: bool = False,
         oom_killed: bool = False,
     ) -> None:
         """The attempt ends. Raises KeyError for an unknown one, ValueError for one that has ended."""
@@ -188,6 +189,7 @@ class FakeEngine:
             exit_code=exit_code,
             was_killed=was_killed,
             supervisor_lost=supervisor_lost,
+            node_restarted=node_restarted,
             oom_killed=oom_killed,
         )
         self._say(attempt.ending)
@@ -229,6 +231,7 @@ class FakeEngine:
         exit_code: int | None,
         was_killed: bool,
         supervisor_lost: bool = False,
+        node_restarted: bool = False,
         oom_killed: bool = False,
     ) -> Exited:
         return Exited(
@@ -240,6 +243,7 @@ class FakeEngine:
             log_tail=attempt.log[-65536:].decode(errors="replace"),
             checkpoint_step=attempt.checkpoint_step,
             supervisor_lost=supervisor_lost,
+            node_restarted=node_restarted,
             oom_killed=oom_killed,
         )
 

@@ -21,12 +21,22 @@ from pathlib import Path
 
 from runtime.engines.contract import AttemptKey, Checkpointed, LaunchOrder, NodeReport, NotLaunched, StopAttempt
 from runtime.engines.launcher_link import LauncherLink, LauncherUnavailable
-from runtime.engines.preparation import NodeFacts, Prepared, attempt_folder, marker_of, prepare
+from runtime.engines.preparation import (
+    NodeFacts,
+    Prepared,
+    attempt_folder,
+    has_snapshot,
+    marker_of,
+    place_code,
+    prepare,
+    spec_of,
+)
 from runtime.engines.strangers import end_strangers
 from runtime.engines.tree_end import end_lost_tree
 from runtime.engines.watched import (
     Watched,
     ending_reports,
+    is_of_earlier_boot,
     is_supervised,
     keep_positions,
     lost_record,
@@ -41,6 +51,7 @@ from runtime.node import processes, records
 from runtime.node.devices import find_devices, memory_mb, usable_cores
 from runtime.node.launch_errors import CannotLaunch
 from runtime.node.sockets import socket_folder
+from runtime_client.home import CODE_FOLDER
 
 _log = logging.getLogger(__name__)
 
@@ -87,9 +98,11 @@ class LocalEngine:
         self._facts = NodeFacts(
             node_id=NODE_ID,
             attempts_dir=self._attempts_dir,
+            code_dir=self._home / CODE_FOLDER,
             cores_per_slot=None if has_real else max(1, usable_cores() // len(devices)),
             poke=str(sockets / "engine.sock"),
             environ=self._environ,
+            uuids={device.index: device.uuid for device in devices},
         )
         self._link = LauncherLink(sockets=sockets, log=self._home / "run" / "launcher.log", environ=self._environ)
         await self._link.open()
@@ -118,7 +131,7 @@ class LocalEngine:
         if known is not None:
             known.generation = generation
             return
-        watched = self._prepare(order, generation)
+        watched = await self._prepare(order, generation)
         if watched is None:
             return
         self._watched[order.key] = watched
@@ -171,10 +184,13 @@ class LocalEngine:
             keep_positions(watched)
         await self._link.close()
 
-    def _prepare(self, order: LaunchOrder, generation: int) -> Watched | None:
+    async def _prepare(self, order: LaunchOrder, generation: int) -> Watched | None:
         """None: it can not be launched, and that was reported."""
         try:
-            return Watched(key=order.key, generation=generation, prepared=prepare(order, self._facts))
+            spec = spec_of(order)
+            if has_snapshot(spec):
+                await asyncio.to_thread(place_code, order.key.job_id, spec, self._facts)
+            return Watched(key=order.key, generation=generation, prepared=prepare(order, spec, self._facts))
         except CannotLaunch as problem:
             reason, evidence = problem.exit_reason, problem.evidence
             self._report(NotLaunched(key=order.key, generation=generation, exit_reason=reason, evidence=evidence))
@@ -257,7 +273,8 @@ class LocalEngine:
     async def _end_lost(self, watched: Watched) -> None:
         """The supervisor is gone and has left no exit record: kill the tree, then say so."""
         was_killed = await end_lost_tree(watched.prepared.folder, watched.prepared.marker)
-        ending = lost_record(was_killed)
+        supervisor = watched.find_supervisor() or {}
+        ending = lost_record(was_killed, is_of_earlier_boot=is_of_earlier_boot(supervisor, self._boot_id))
         with contextlib.suppress(OSError):
             records.write(str(watched.prepared.folder / records.EXIT), ending)
         self._forget(watched)

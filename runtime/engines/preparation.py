@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from runtime.model.states import ExitReason
 from runtime.node import checkpoints, command, environment, metric_sources, records
 from runtime.node.launch_errors import CannotLaunch
 from runtime_client.models import JobSpec
+from runtime_client.snapshot import SnapshotMissing, unpack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,11 +26,15 @@ class NodeFacts:
 
     node_id: str
     attempts_dir: Path
+    code_dir: Path
+    """Where clients put code snapshots."""
     cores_per_slot: int | None
     """None: devices are real accelerators, and threads are the user's affair."""
     poke: str
     """Path of the datagram socket that the engine listens at."""
     environ: Mapping[str, str]
+    uuids: Mapping[int, str]
+    """Of the devices, by index."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +54,26 @@ def marker_of(attempt_token: str) -> str:
     return hashlib.sha256(attempt_token.encode()).hexdigest()[:32]
 
 
-def prepare(order: LaunchOrder, node: NodeFacts) -> Prepared:
+def has_snapshot(spec: JobSpec) -> bool:
+    return spec.code_source is not None and spec.code_source.snapshot_id is not None
+
+
+def place_code(job_id: str, spec: JobSpec, node: NodeFacts) -> None:
+    """Unpack the code snapshot of a job that has one, unless it is there already. Takes a while for many files.
+
+    Raises CannotLaunch, OSError.
+    """
+    assert spec.code_source is not None
+    assert spec.code_source.snapshot_id is not None
+    job_folder = node.attempts_dir / job_id
+    job_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        unpack(node.code_dir, spec.code_source.snapshot_id, _working_folder(spec, job_folder))
+    except SnapshotMissing as problem:
+        raise CannotLaunch(ExitReason.BAD_COMMAND, str(problem)) from problem
+
+
+def prepare(order: LaunchOrder, spec: JobSpec, node: NodeFacts) -> Prepared:
     """Make the folders and write the order, unless a supervisor has this attempt already.
 
     Raises CannotLaunch, OSError (a full disk among others).
@@ -59,7 +83,6 @@ def prepare(order: LaunchOrder, node: NodeFacts) -> Prepared:
     checkpoint_dir = job_folder / "checkpoints"
     for path in (folder, checkpoint_dir):
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    spec = _spec(order)
     working_folder = _working_folder(spec, job_folder)
     try:
         readers = metric_sources.readers(spec, log=folder / records.LOG, folder=working_folder, job_id=order.key.job_id)
@@ -75,7 +98,8 @@ def prepare(order: LaunchOrder, node: NodeFacts) -> Prepared:
     return prepared
 
 
-def _spec(order: LaunchOrder) -> JobSpec:
+def spec_of(order: LaunchOrder) -> JobSpec:
+    """Raises CannotLaunch."""
     try:
         return JobSpec.model_validate_json(order.spec_json)
     except ValidationError as error:
@@ -83,11 +107,14 @@ def _spec(order: LaunchOrder) -> JobSpec:
 
 
 def _working_folder(spec: JobSpec, job_folder: Path) -> Path:
-    return job_folder / "work" if spec.code_source is None else Path(spec.code_source.root_path)
+    """One for all attempts of a job, so that a resumed one finds what an earlier one wrote."""
+    if spec.code_source is None or has_snapshot(spec):
+        return job_folder / "work"
+    return Path(spec.code_source.root_path)
 
 
 def _write(spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepared, working_folder: Path) -> None:
-    facts = _facts(spec, order, node, prepared)
+    facts = replace(_facts(order, node, prepared, working_folder), deadline_at=_deadline(spec))
     if spec.code_source is None:
         working_folder.mkdir(exist_ok=True, mode=0o700)
     environment.check_folder(working_folder)
@@ -121,7 +148,12 @@ def _write(spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepare
     records.write(str(prepared.folder / records.ORDER), record, is_durable=False)
 
 
-def _facts(spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepared) -> environment.AttemptFacts:
+def _deadline(spec: JobSpec) -> float | None:
+    """When the run time of an attempt that starts now is over."""
+    return None if spec.timeout_minutes is None else time.time() + 60.0 * spec.timeout_minutes
+
+
+def _facts(order: LaunchOrder, node: NodeFacts, prepared: Prepared, working_folder: Path) -> environment.AttemptFacts:
     node_rank, placement = next((i, p) for i, p in enumerate(order.placements) if p.node_id == node.node_id)
     newest = checkpoints.newest_complete(prepared.checkpoint_dir) if order.resume_step is not None else None
     cores = None if node.cores_per_slot is None else node.cores_per_slot * len(placement.devices)
@@ -129,6 +161,7 @@ def _facts(spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepare
         job_id=order.key.job_id,
         attempt=order.key.attempt,
         folder=prepared.folder,
+        working_folder=working_folder,
         checkpoint_dir=prepared.checkpoint_dir,
         resume_from=newest[1] if newest else None,
         marker=prepared.marker,
@@ -136,11 +169,11 @@ def _facts(spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepare
         tracking_url=order.tracking_url,
         devices=placement.devices,
         is_accelerator=any(kind != "cpu" for kind in order.device_kinds),
+        uuids=[node.uuids[index] for index in placement.devices if index in node.uuids],
         cores=cores,
         n_ranks=sum(len(p.devices) for p in order.placements),
         node_rank=node_rank,
         n_nodes=len(order.placements),
-        deadline_at=None if spec.timeout_minutes is None else time.time() + 60.0 * spec.timeout_minutes,
     )
 
 

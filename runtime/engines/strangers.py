@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.engines.tree_end import end_lost_tree
-from runtime.engines.watched import is_supervised, lost_record
+from runtime.engines.watched import is_of_earlier_boot, is_supervised, lost_record
 from runtime.node import processes, records
 
 OBEY_S = 5.0
@@ -49,4 +49,5 @@ async def _end(folder: Path, supervisor: dict[str, Any], boot_id: str) -> None:
     was_killed = await end_lost_tree(folder, supervisor["marker"])
     if not (folder / records.EXIT).exists():
         with contextlib.suppress(OSError):
-            records.write(str(folder / records.EXIT), lost_record(was_killed))
+            record = lost_record(was_killed, is_of_earlier_boot=is_of_earlier_boot(supervisor, boot_id))
+            records.write(str(folder / records.EXIT), record)

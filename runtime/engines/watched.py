@@ -15,7 +15,7 @@ from runtime.node import checkpoints, metric_sources, processes, records
 
 LOG_TAIL_BYTES = 64 * 1024
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-_NOT_THE_COMMAND = frozenset({errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.EIO})
+_NOT_THE_COMMAND = frozenset({errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.EIO, errno.EADDRINUSE})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -123,6 +123,7 @@ def ending_reports(watched: Watched, ending: dict[str, Any]) -> list[NodeReport]
             log_tail=log_tail(watched),
             checkpoint_step=newest_checkpoint(watched),
             supervisor_lost=ending.get("supervisor_lost", False),
+            node_restarted=ending.get("node_restarted", False),
             oom_killed=ending.get("oom_killed", False),
         )
     )
@@ -139,9 +140,15 @@ def not_launched(watched: Watched, number: int | None, text: str) -> NotLaunched
     return NotLaunched(key=watched.key, generation=watched.generation, exit_reason=reason, evidence=f"{text}{advice}")
 
 
-def lost_record(was_killed: bool) -> dict[str, Any]:
+def lost_record(was_killed: bool, *, is_of_earlier_boot: bool) -> dict[str, Any]:
     """The exit record that the engine writes in place of a lost supervisor."""
-    return {"exit_code": None, "was_killed": was_killed, "ended_at": time.time(), "supervisor_lost": True}
+    record = {"exit_code": None, "was_killed": was_killed, "ended_at": time.time(), "supervisor_lost": True}
+    return {**record, "node_restarted": True} if is_of_earlier_boot else record
+
+
+def is_of_earlier_boot(supervisor: dict[str, Any], boot_id: str) -> bool:
+    """Whether the machine was restarted since that supervisor claimed its attempt."""
+    return bool(supervisor.get("boot_id", boot_id) != boot_id)
 
 
 def _say_in_log(watched: Watched, text: str) -> None:

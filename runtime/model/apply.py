@@ -74,7 +74,7 @@ TRANSITIONS: Mapping[tuple[JobState | None, type[JobEvent]], tuple[JobState, ...
 A second `AttemptStarted` is how an adopted attempt reports; a second `StopOrdered` overtakes a weaker cause.
 """
 
-STALLING = frozenset({ExitReason.REQUEUE_ASKED, ExitReason.SUPERVISOR_LOST})
+STALLING = frozenset({ExitReason.REQUEUE_ASKED, ExitReason.SUPERVISOR_LOST, ExitReason.RUN_TIMEOUT})
 """Endings that a job may bring on itself for ever, and that are therefore bounded by checkpoint progress."""
 
 _STRENGTH = {
@@ -82,6 +82,7 @@ _STRENGTH = {
     StopCause.PREEMPT: 1,
     StopCause.PAUSE: 1,
     StopCause.DRAIN: 1,
+    StopCause.RENEW: 1,
     StopCause.HANG: 2,
     StopCause.TIMEOUT: 3,
     StopCause.CANCEL: 4,
@@ -153,7 +154,7 @@ def _apply_to_job(state: State, event: JobEvent, recorded: Recorded) -> None:
         raise _illegal(state, job_id, event, f"can not lead to {changed.state}")
     if changed.state in ENDED:
         if job is not None and changed.state is JobState.SUCCEEDED:
-            state.estimates.learn(job, job.done_s + _worked_s(job, recorded.at_s))
+            state.estimates.learn(job, job.done_s + worked_s(job, recorded.at_s))
         state.drop_job(job_id)
         return
     state.put_job(changed)
@@ -272,10 +273,11 @@ def _ended(state: State, job: Job, event: AttemptEnded, at_s: float) -> Job:
         n_preemptions=job.n_preemptions + (event.outcome is AttemptOutcome.PREEMPTED and _was_preempted(job)),
         n_stalled=n_stalled,
         done_s=job.done_s + _saved_s(job),
+        ran_s=job.ran_s + worked_s(job, at_s),
     )
 
 
-def _worked_s(job: Job, at_s: float) -> float:
+def worked_s(job: Job, at_s: float) -> float:
     """How long the present attempt has run by then."""
     started_at_s = job.attempt.started_at_s if job.attempt else None
     return 0.0 if started_at_s is None else max(0.0, at_s - started_at_s)
@@ -284,7 +286,7 @@ def _worked_s(job: Job, at_s: float) -> float:
 def _saved_s(job: Job) -> float:
     """How long it had run when it made its newest checkpoint."""
     saved_at_s = job.attempt.checkpoint_at_s if job.attempt else None
-    return 0.0 if saved_at_s is None else _worked_s(job, saved_at_s)
+    return 0.0 if saved_at_s is None else worked_s(job, saved_at_s)
 
 
 def _was_preempted(job: Job) -> bool:

@@ -47,6 +47,8 @@ def _check_job(state: State, job_id: str, job: Job) -> None:
     _require(state, not job.state.is_ended, "ended jobs leave the state", f"{job_id} is {job.state}", job_id)
     holds = "a job holds devices exactly while starting, running or stopping"
     _require(state, (attempt is not None) == (job.state in HOLDING), holds, f"{job_id} is {job.state}", job_id)
+    is_within = job.max_total_s is None or job.attempt is not None or job.ran_s < job.max_total_s
+    _require(state, is_within, "a job that has used up its running time has ended", job_id, job_id)
     counts = (job.n_attempts, job.n_retries, job.n_preemptions, job.n_stalled)
     _require(state, min(counts) >= 0, "counts are not negative", f"{job_id}: {counts}", job_id)
     _require(
@@ -196,8 +198,10 @@ def _index_holder(slow: Indexes, job: Job) -> None:
     elif job.is_preemptible:
         slow.movable.setdefault(job.priority, set()).add(job.job_id)
     started_at_s = job.attempt.started_at_s if job.attempt else None
-    if job.state is JobState.RUNNING and job.timeout_s is not None and started_at_s is not None:
-        slow.limits.append(Deadline(started_at_s + job.timeout_s, job.job_id))
+    if job.state is JobState.RUNNING and started_at_s is not None:
+        left_s = [] if job.max_total_s is None else [max(0.0, job.max_total_s - job.ran_s)]
+        limits = [*left_s, *([] if job.timeout_s is None else [job.timeout_s])]
+        slow.limits += [Deadline(started_at_s + min(limits), job.job_id)] if limits else []
 
 
 def _require(state: State, is_true: bool, rule: str, found: str, job_id: str | None = None) -> None:

@@ -37,6 +37,15 @@ UPCASTS: Mapping[tuple[str, int], Callable[[JsonObject], JsonObject]] = MappingP
 SNAPSHOT_VERSION = 2
 OLDER_SNAPSHOTS = frozenset({1})
 """Can be read: version 1 has no estimates, no holds, no standings and no stop of the agents."""
+_FRAME: Mapping[str, tuple[type, ...]] = MappingProxyType(
+    {
+        "last_seq": (int,),
+        "clock_s": (int, float),
+        **dict.fromkeys(("fences", "recent"), (dict,)),
+        **dict.fromkeys(("nodes", "jobs", "holds", "standings", "estimates"), (list,)),
+    }
+)
+"""Kinds of the parts of a snapshot."""
 
 
 def encode_event(event: Event) -> JsonObject:
@@ -129,16 +138,7 @@ def decode_state(snapshot: JsonObject) -> State:
     Raises:
         BadPayload: a version this program does not know, or a snapshot that does not fit.
     """
-    if snapshot.get("version") not in (SNAPSHOT_VERSION, *OLDER_SNAPSHOTS):
-        raise BadPayload(
-            path="snapshot", why=f"version {snapshot.get('version')}, this program knows {SNAPSHOT_VERSION}"
-        )
-    wanted = {"last_seq", "clock_s", "nodes", "jobs", "fences", "recent"}
-    if snapshot["version"] == SNAPSHOT_VERSION:
-        wanted |= {"holds", "agents_stop", "standings"}
-    missing = wanted - set(snapshot)
-    if missing:
-        raise BadPayload(path="snapshot", why=f"missing {', '.join(sorted(missing))}")
+    _check_frame(snapshot)
     state = State(last_seq=snapshot["last_seq"], clock_s=snapshot["clock_s"], fences=dict(snapshot["fences"]))
     _decode_operator_parts(state, snapshot)
     learned = enumerate(snapshot.get("estimates", ()))
@@ -149,6 +149,30 @@ def decode_state(snapshot: JsonObject) -> State:
         state.put_job(_decode(Job, job, f"snapshot.jobs[{n}]"))
     state.recent = {job_id: tuple(notes) for job_id, notes in snapshot["recent"].items()}
     return state
+
+
+def _check_frame(snapshot: Json) -> None:
+    """Version, parts and their kinds; a damaged database holds anything."""
+    if not isinstance(snapshot, dict):
+        raise BadPayload(path="snapshot", why=f"expected an object, got {type(snapshot).__name__}")
+    version = snapshot.get("version")
+    if not isinstance(version, int) or version not in (SNAPSHOT_VERSION, *OLDER_SNAPSHOTS):
+        raise BadPayload(path="snapshot", why=f"version {version!r}, this program knows {SNAPSHOT_VERSION}")
+    wanted = {"last_seq", "clock_s", "nodes", "jobs", "fences", "recent"}
+    if version == SNAPSHOT_VERSION:
+        wanted |= {"holds", "agents_stop", "standings"}
+    missing = wanted - set(snapshot)
+    if missing:
+        raise BadPayload(path="snapshot", why=f"missing {', '.join(sorted(missing))}")
+    for name, kinds in _FRAME.items():
+        if name in snapshot and type(snapshot[name]) not in kinds:
+            raise BadPayload(path=f"snapshot.{name}", why=f"got {type(snapshot[name]).__name__}")
+    for job_id, notes in snapshot["recent"].items():
+        if not isinstance(notes, list):
+            raise BadPayload(path=f"snapshot.recent.{job_id}", why=f"expected a list, got {type(notes).__name__}")
+    for session_id, fence in snapshot["fences"].items():
+        if type(fence) is not int:
+            raise BadPayload(path=f"snapshot.fences.{session_id}", why=f"expected a number, got {fence!r}")
 
 
 def _decode_operator_parts(state: State, snapshot: JsonObject) -> None:

@@ -66,11 +66,12 @@ def deadline_of(job: Job) -> Deadline | None:
 
 def limit_of(job: Job) -> Deadline | None:
     """When a running attempt has to stop; None: it has no limit, or does not run."""
-    if job.timeout_s is None or job.state is not JobState.RUNNING:
+    limit_s = job.limit_s
+    if limit_s is None or job.state is not JobState.RUNNING:
         return None
     if job.attempt is None or job.attempt.started_at_s is None:
         return None
-    return Deadline(job.attempt.started_at_s + job.timeout_s, job.job_id)
+    return Deadline(job.attempt.started_at_s + limit_s, job.job_id)
 
 
 @dataclass(slots=True, kw_only=True)

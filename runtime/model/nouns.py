@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from .states import JobState, StopCause
+from .states import JobState, OnTimeout, StopCause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +95,10 @@ class Job:
     grace_s: float
     max_retries: int
     timeout_s: float | None = None
+    """Running time of one attempt."""
+    on_timeout: OnTimeout = OnTimeout.END
+    max_total_s: float | None = None
+    """Running time of all attempts together."""
     queue_timeout_s: float | None = None
     state: JobState = JobState.QUEUED
     not_before_s: float = 0.0
@@ -110,10 +114,25 @@ class Job:
     """`checkpoint_step` when the current attempt was ordered."""
     done_s: float = 0.0
     """Seconds of work that earlier attempts did and saved."""
+    ran_s: float = 0.0
+    """Seconds that earlier attempts ran."""
     queued_since_s: float = 0.0
     """When it last entered the queue; `queue_timeout_s` counts from here."""
     attempt: Attempt | None = None
     """Set exactly while the job holds devices."""
+
+    @property
+    def limit_s(self) -> float | None:
+        """How long its next or present attempt may run; None: as long as it likes."""
+        left_s = None if self.max_total_s is None else max(0.0, self.max_total_s - self.ran_s)
+        return min((limit for limit in (self.timeout_s, left_s) if limit is not None), default=None)
+
+    @property
+    def is_renewed(self) -> bool:
+        """Whether it goes on as a new attempt when the present one has reached its limit."""
+        if self.on_timeout is OnTimeout.END or self.timeout_s is None:
+            return False
+        return self.max_total_s is None or self.timeout_s < self.max_total_s - self.ran_s
 
     def but(self, **changes: Any) -> Self:
         """The same job with some fields replaced."""

@@ -10,7 +10,7 @@ import signal
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from .apply import stalls
+from .apply import stalls, worked_s
 from .events import Then
 from .evidence import ExitPattern, find_pattern, last_line
 from .nouns import Job
@@ -22,6 +22,7 @@ EXIT_SIGNAL_BASE = 128
 """A shell reports a child killed by signal n as 128 + n."""
 _SIGNALS = frozenset(signal.Signals)
 SUPERVISOR_LOST = "its supervisor vanished without an exit record"
+NODE_RESTARTED = "the machine was restarted while it ran"
 NEVER_RETRIED = frozenset({ExitReason.BAD_PYTHON, ExitReason.BAD_COMMAND, ExitReason.DO_NOT_REQUEUE})
 """A new attempt would end in the same way."""
 
@@ -39,6 +40,8 @@ class ExitFacts:
     oom_killed: bool = False
     """The kernel says that it was killed for memory."""
     supervisor_lost: bool = False
+    node_restarted: bool = False
+    """The machine was restarted while it ran."""
     missing_metrics: tuple[str, ...] = ()
     """Required metrics that were never logged."""
     non_finite_metrics: tuple[str, ...] = ()
@@ -65,6 +68,8 @@ def classify(facts: ExitFacts) -> Ending:
             return Ending(AttemptOutcome.FAILED, ExitReason.HUNG, last_line(facts.log_tail))
         case StopCause.PREEMPT | StopCause.SHUTDOWN | StopCause.PAUSE | StopCause.DRAIN:
             return _after_notice(facts)
+        case StopCause.RENEW:
+            return _renewed(_after_notice(facts))
         case None:
             return _unasked(facts)
 
@@ -84,8 +89,16 @@ def _asked(stop: StopCause | None, evidence: str) -> Ending | None:
     if stop is StopCause.CANCEL:
         return Ending(AttemptOutcome.CANCELLED, ExitReason.CANCELLED, evidence)
     if stop in LEAVING:
-        return Ending(AttemptOutcome.PREEMPTED, ExitReason.PREEMPTED, evidence)
+        left = Ending(AttemptOutcome.PREEMPTED, ExitReason.PREEMPTED, evidence)
+        return _renewed(left) if stop is StopCause.RENEW else left
     return None
+
+
+def _renewed(ending: Ending) -> Ending:
+    """An attempt that left at its time limit was not preempted."""
+    if (ending.outcome, ending.reason) != (AttemptOutcome.PREEMPTED, ExitReason.PREEMPTED):
+        return ending
+    return Ending(AttemptOutcome.TIMED_OUT, ExitReason.RUN_TIMEOUT, ending.evidence)
 
 
 def _after_notice(facts: ExitFacts) -> Ending:
@@ -101,13 +114,15 @@ def _after_notice(facts: ExitFacts) -> Ending:
 def _how_it_left(facts: ExitFacts) -> str | None:
     """The evidence of an attempt that did not leave as the contract says."""
     if facts.exit_code is None:
-        return SUPERVISOR_LOST
+        return NODE_RESTARTED if facts.node_restarted else SUPERVISOR_LOST
     if facts.was_killed and facts.exit_code == -signal.SIGKILL:
         return "did not leave within its grace and was killed"
     return _failure(facts).evidence
 
 
 def _unasked(facts: ExitFacts) -> Ending:
+    if facts.node_restarted:
+        return Ending(AttemptOutcome.NODE_LOST, ExitReason.NODE_LOST, NODE_RESTARTED)
     if facts.exit_code is None or facts.supervisor_lost:
         return Ending(AttemptOutcome.NODE_LOST, ExitReason.SUPERVISOR_LOST, SUPERVISOR_LOST)
     if _meets_criteria(facts):
@@ -193,6 +208,14 @@ def disposition(
 
     The job is as before `AttemptEnded`, with every checkpoint already applied.
     """
+    follows = _disposition(job, outcome, reason, now_s=now_s, policy=policy)
+    is_used_up = job.max_total_s is not None and job.ran_s + worked_s(job, now_s) >= job.max_total_s
+    return _end(JobState.FAILED, ExitReason.RUN_TIMEOUT) if is_used_up and follows.then is not Then.END else follows
+
+
+def _disposition(
+    job: Job, outcome: AttemptOutcome, reason: ExitReason, *, now_s: float, policy: RetryRules
+) -> Disposition:
     match outcome:
         case AttemptOutcome.SUCCEEDED:
             return _end(JobState.SUCCEEDED, reason)
@@ -201,7 +224,9 @@ def disposition(
         case AttemptOutcome.PREEMPTED | AttemptOutcome.NODE_LOST:
             return _requeue(job, reason, now_s, policy)
         case AttemptOutcome.TIMED_OUT:
-            return _end(JobState.FAILED, reason)
+            stop = job.attempt.stop if job.attempt else None
+            is_renewed = stop is not None and stop.cause is StopCause.RENEW
+            return _requeue(job, reason, now_s, policy) if is_renewed else _end(JobState.FAILED, reason)
         case AttemptOutcome.FAILED | AttemptOutcome.LAUNCH_FAILED:
             if job.n_retries >= job.max_retries or reason in NEVER_RETRIED:
                 return _end(JobState.FAILED, reason)

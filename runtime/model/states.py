@@ -61,10 +61,21 @@ class StopCause(StrEnum):
     """Somebody put a hold on its job; it checkpoints and waits until the hold is lifted."""
     DRAIN = "drain"
     """Its node is being drained, or its devices were reserved; it checkpoints and is requeued."""
+    RENEW = "renew"
+    """It reached its time limit, and its job goes on as a new attempt; it checkpoints and is requeued."""
 
 
-LEAVING = frozenset({StopCause.PREEMPT, StopCause.SHUTDOWN, StopCause.PAUSE, StopCause.DRAIN})
+LEAVING = frozenset({StopCause.PREEMPT, StopCause.SHUTDOWN, StopCause.PAUSE, StopCause.DRAIN, StopCause.RENEW})
 """Causes for which an attempt gets a notice to checkpoint, and its job goes back to the queue."""
+
+
+class OnTimeout(StrEnum):
+    """What becomes of a job whose attempt reached its time limit."""
+
+    END = "end"
+    """It has failed."""
+    RESUME = "resume"
+    """It checkpoints and goes on as a new attempt; costs no retry."""
 
 
 class ExitReason(StrEnum):
@@ -90,7 +101,7 @@ class ExitReason(StrEnum):
     RUN_TIMEOUT = "run_timeout"
     QUEUE_TIMEOUT = "queue_timeout"
     NO_CHECKPOINT_PROGRESS = "no_checkpoint_progress"
-    """Restarted three times without a newer checkpoint."""
+    """Restarted three times without a newer checkpoint, by itself or at its time limit."""
     PREEMPTED = "preempted"
     REQUEUE_ASKED = "requeue_asked"
     """Exit 75 without a notice: checkpointed, run me again."""

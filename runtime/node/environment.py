@@ -37,6 +37,7 @@ class AttemptFacts:
     attempt: int
     folder: Path
     """The attempt's own folder, for files of the runtime."""
+    working_folder: Path
     checkpoint_dir: Path
     resume_from: Path | None
     marker: str
@@ -47,6 +48,8 @@ class AttemptFacts:
     """Indexes on this node, in rank order."""
     is_accelerator: bool
     """False: CPU slots."""
+    uuids: Sequence[str]
+    """Of these devices, in the same order."""
     cores: int | None
     """Its share of the cores; None: no limit on threads."""
     first_rank: int = 0
@@ -55,6 +58,8 @@ class AttemptFacts:
     n_nodes: int = 1
     deadline_at: float | None = None
     """Seconds since the epoch when its run time is over; None: no limit."""
+    master_addr: str = "127.0.0.1"
+    """Address of the node with rank 0."""
 
     @property
     def notice(self) -> Path:
@@ -100,14 +105,19 @@ def _own_variables(spec: JobSpec, facts: AttemptFacts) -> dict[str, str]:
         "LOCAL_WORLD_SIZE": str(len(facts.devices)),
         "NUM_NODES": str(facts.n_nodes),
         "NODE_RANK": str(facts.node_rank),
+        # The port is the supervisor's to add: it holds it until the command starts.
+        "MASTER_ADDR": facts.master_addr,
         # Output goes to a file, where Python would hold lines back; logs and printed metrics are wanted at once.
         "PYTHONUNBUFFERED": "1",
         # Without it CUDA counts the fastest card first, and the indexes would mean other cards.
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "CUDA_VISIBLE_DEVICES": ",".join(map(str, facts.devices)) if facts.is_accelerator else "",
     }
+    if facts.is_accelerator:
+        # Indexes are what every library reads; the names tell which cards they are, whatever the order.
+        own["NIGHTLAB_DEVICE_UUIDS"] = ",".join(facts.uuids)
     if spec.code_source is not None:
-        own["CODE_SOURCE_PATH"] = spec.code_source.root_path
+        own["CODE_SOURCE_PATH"] = str(facts.working_folder)
     if spec.seed is not None:
         own["NIGHTLAB_SEED"] = str(spec.seed)
     if facts.deadline_at is not None:

@@ -18,7 +18,7 @@ import socket
 import sys
 import traceback
 
-from runtime.node import records
+from runtime.node import cgroups, records
 from runtime.node.supervisor import name_process, supervise
 
 TYPE_CHECKING = False
@@ -160,6 +160,7 @@ def main(path: str, log_path: str) -> None:
     os.dup2(log, 1)
     os.dup2(log, 2)
     name_process(PROCESS_NAME)
+    cgroups.root()  # Found once, for all that is forked.
     gc.freeze()
     _Launcher(path, listener, lock).serve()
     records.remove(path)

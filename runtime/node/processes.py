@@ -134,6 +134,27 @@ def kill(pids: Iterable[int]) -> None:
             continue
 
 
+def describe(pid: int) -> str:
+    """`python3 (pid 4711, user bob)`; what can not be read is left out."""
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+            name = file.read().strip()
+        uid = os.stat(f"/proc/{pid}").st_uid
+    except OSError:
+        return f"a process that is gone (pid {pid})"
+    return f"{name} (pid {pid}, user {user_name(uid)})"
+
+
+def user_name(uid: int) -> str:
+    """The user's name; the number where there is none."""
+    import pwd  # Here, since supervisors fork from a process that should stay small.
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
 def boot_id() -> str:
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         return file.read().strip()

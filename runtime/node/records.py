@@ -29,6 +29,10 @@ NOTICE = "preempt-notice"
 HYPERPARAMETERS = "hyperparameters.yaml"
 METRICS = "metrics.json"
 """How far the metric sources were read."""
+PORT_VARIABLE = "MASTER_PORT"
+"""Set by the supervisor, which holds the port until the command starts."""
+TORCHRUN_PORT_VARIABLE = "PET_MASTER_PORT"
+"""Where torchrun looks for its `--master-port`; without it, it takes 29500, as every other one on the machine."""
 
 _RESERVED_BYTES = 1024
 _MOST_BYTES = 64 * 1024 * 1024

@@ -14,7 +14,7 @@ import signal
 import socket
 import time
 
-from runtime.node import processes, records
+from runtime.node import cgroups, ports, processes, records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,9 +50,11 @@ def supervise(folder: str) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, _BLOCKED)
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     name_process(f"nl {order['job_id']}.{order['attempt']}")
+    order["cgroup"] = cgroups.make(order["marker"])
     try:
         is_ours = _claim(folder, order)
     except OSError as error:
+        _leave_group(order["cgroup"])
         _poke(order, unclaimed=error.errno)
         return
     if is_ours:
@@ -71,6 +73,7 @@ def _claim(folder: str, order: dict[str, Any]) -> bool:
         "start_ticks": own.start_ticks if own else 0,
         "boot_id": processes.boot_id(),
         "marker": order["marker"],
+        "cgroup": order["cgroup"],
     }
     reserved = [os.path.join(folder, name) for name in (records.STARTED, records.EXIT)]
     is_ours = False
@@ -100,6 +103,7 @@ class _Attempt:
     def __init__(self, folder: str, order: dict[str, Any]) -> None:
         self._folder = folder
         self._order = order
+        self._group: str | None = order["cgroup"]
         self._leader = 0
         self._awaited: set[int] = set()
         """Processes whose end is the attempt's end: the leader, and heirs of its duty (see `_note`)."""
@@ -116,19 +120,24 @@ class _Attempt:
     def run(self) -> None:
         failure = self._start()
         if failure is not None:
+            _leave_group(self._group)
             self._record_exit({"launch_error": failure, "ended_at": time.time()})
             return
         self._read_stop_order()
         self._wait()
         self._end_leftovers()
+        _leave_group(self._group)
         self._record_exit(self._ending())
 
     def _start(self) -> dict[str, Any] | None:
         """Start the leader and record it. Returns what went wrong, if the command never ran."""
         try:
+            port = self._hold_port()
             self._leader, failure = _spawn(self._folder, self._order)
         except OSError as error:
             return {"errno": error.errno, "text": f"{error.strerror}: {error.filename or 'starting a process'}"}
+        if port is not None:
+            port.let_go()
         if failure is not None:
             return failure
         self._awaited = {self._leader}
@@ -145,6 +154,15 @@ class _Attempt:
             _poke(self._order)  # The claim stands and the job may go on: its folder is broken or gone, not the job.
         self._oom_kills = processes.oom_kills()
         return None
+
+    def _hold_port(self) -> ports.Port | None:
+        """The attempt's rendezvous port, unless the user named one. Its lock is ours until we end."""
+        environment = self._order["env"]
+        if records.PORT_VARIABLE in environment:
+            return None
+        port = ports.hold(int(self._order["marker"][:8], 16))
+        environment.update(dict.fromkeys((records.PORT_VARIABLE, records.TORCHRUN_PORT_VARIABLE), str(port.number)))
+        return port
 
     def _wait(self) -> None:
         """Until every awaited process is gone, or the grace of a stop order is over."""
@@ -234,15 +252,19 @@ class _Attempt:
         if not self._was_killed:
             self._settle(time.monotonic() + LEFTOVER_GRACE_S)
         pause_s = 0.002
-        while self._reap():
-            below = processes.descendants([os.getpid()], processes.table())
+        while self._reap() or self._has_members():
             self._was_killed = True
-            processes.kill(below)
+            if self._group is not None:
+                cgroups.kill(self._group)
+            processes.kill(processes.descendants([os.getpid()], processes.table()))
             signal.sigtimedwait({signal.SIGCHLD}, pause_s)
             pause_s = min(pause_s * 2, 1.0)
 
+    def _has_members(self) -> bool:
+        return self._group is not None and bool(cgroups.members(self._group))
+
     def _settle(self, until: float) -> None:
-        while self._reap():
+        while self._reap() or self._has_members():
             left_s = until - time.monotonic()
             if left_s <= 0:
                 return
@@ -307,6 +329,7 @@ def _become_command(order: dict[str, Any], log: int, writer: int, supervisor: in
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        _enter_group(order["cgroup"])
         stage = f"working directory {order['cwd']!r}"
         os.chdir(order["cwd"])
         stage = f"command {order['argv'][0]!r}"
@@ -315,3 +338,16 @@ def _become_command(order: dict[str, Any], log: int, writer: int, supervisor: in
         os.write(writer, json.dumps({"errno": error.errno, "text": f"{stage}: {error.strerror}"}).encode())
     finally:
         os._exit(127)
+
+
+def _enter_group(path: str | None) -> None:
+    try:
+        if path is not None:
+            cgroups.enter(path)
+    except OSError:
+        return  # It is the second line only: the supervisor finds its tree without it.
+
+
+def _leave_group(path: str | None) -> None:
+    if path is not None:
+        cgroups.remove(path)

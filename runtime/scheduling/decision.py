@@ -30,6 +30,8 @@ class TimeOut:
 
     job_id: str
     attempt: int
+    is_renewed: bool
+    """Its job goes on as a new attempt."""
     reason: str
     grace_s: float
 

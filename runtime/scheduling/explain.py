@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from runtime.model.holds import Hold, NodeState, Standing
 from runtime.model.indexes import lane_of
-from runtime.model.nouns import Attempt, Job, Shape
+from runtime.model.nouns import Attempt, Job, Shape, StopOrder
 from runtime.model.state import State, holders
 from runtime.model.states import JobState, StopCause
 
@@ -59,8 +59,9 @@ def _explain_attempt(job: Job, attempt: Attempt, paper: Round) -> Reasons:
             StopCause.SHUTDOWN: "stops because the runtime goes down",
             StopCause.PAUSE: "is being paused",
             StopCause.DRAIN: "leaves its node",
+            StopCause.RENEW: "reached its time limit and goes on as a new attempt",
         }
-        left_s = max(0.0, stop.ordered_at_s + stop.grace_s - paper.now_s)
+        left_s = _left_s(stop, paper.now_s)
         details = (stop.reason, f"has {left_s:.0f} s left of {stop.grace_s:g} s to checkpoint and leave {where}")
         return Reasons(
             summary=f"{job.job_id} {words[stop.cause]}",
@@ -98,7 +99,7 @@ def _explain_wait(state: State, job: Job, paper: Round) -> Reasons:
     return Reasons(
         summary=summary,
         queue_position=queue_position(state, job.job_id, paper.now_s, paper.policy),
-        details=(*notes, *_node_lines(state, job.shape, paper)),
+        details=(*notes, *_leaving_lines(state, job.job_id, paper.now_s), *_node_lines(state, job.shape, paper)),
         beneficiary=None,
     )
 
@@ -163,7 +164,8 @@ def _is_behind(job: Job, block: Blocked) -> bool:
 def _why_promised(job: Job, promise: Promise, state: State) -> str:
     where = describe_placements(promise.placements)
     waits_for = promise.victims or tuple(_leaving_from(state, promise))
-    return f"{job.job_id} gets {where} as soon as {', '.join(waits_for)} left"
+    verb = "has" if len(waits_for) == 1 else "have"
+    return f"{job.job_id} gets {where} as soon as {', '.join(waits_for)} {verb} left"
 
 
 def _leaving_from(state: State, promise: Promise) -> Iterator[str]:
@@ -176,15 +178,31 @@ def _leaving_from(state: State, promise: Promise) -> Iterator[str]:
 
 def _why_blocked(block: Blocked, paper: Round) -> str:
     if block.is_waiting_for_victims:
-        return "attempts are leaving for it already"
+        return f"waits for {', '.join(job.job_id for job in leaving_for(paper.state, block.job_id))} to leave"
     if block.behind is not None:
         head = paper.state.jobs[block.behind]
         return f"there is room, but a start could delay {head.job_id} ({head.priority_class}), which comes first"
-    why = "too few devices are free or held by lower, preemptible jobs"
-    for reservation in (head.reservation for head in paper.heads if head.job.job_id == block.job_id):
-        if reservation is not None:
-            return f"{why}; it is expected to start in about {reservation.at_s - paper.now_s:.0f} s"
-    return why
+    return "too few devices are free or held by lower, preemptible jobs"
+
+
+def leaving_for(state: State, job_id: str) -> list[Job]:
+    """Jobs whose attempt was asked to leave for this one and is not gone yet, in order of submission."""
+    stopping = (state.jobs[each] for each in state.index.stopping)
+    found = (job for job in stopping if job.attempt and job.attempt.stop and job.attempt.stop.beneficiary == job_id)
+    return sorted(found, key=lambda job: job.order)
+
+
+def _leaving_lines(state: State, job_id: str, now_s: float) -> Iterator[str]:
+    """`j1 (exploratory) leaves for it: 18 s left of 30 s`."""
+    for job in leaving_for(state, job_id):
+        assert job.attempt is not None and job.attempt.stop is not None, "it is leaving"  # noqa: PT018
+        stop = job.attempt.stop
+        left = f"{_left_s(stop, now_s):.0f} s left of {stop.grace_s:g} s"
+        yield f"{job.job_id} ({job.priority_class}) leaves for it: {left}"
+
+
+def _left_s(stop: StopOrder, now_s: float) -> float:
+    return max(0.0, stop.ordered_at_s + stop.grace_s - now_s)
 
 
 def _node_lines(state: State, shape: Shape, paper: Round) -> Iterator[str]:

@@ -14,6 +14,7 @@ from .explain import explain_in, feasible
 from .paper import Round
 from .policy import Policy
 from .preempt import Candidate, candidates
+from .quotas import too_small
 from .reserve import overlap
 from .round import play
 
@@ -32,7 +33,7 @@ class Prospect(StrEnum):
     HELD = "held"
     """Somebody put a hold on jobs like it."""
     NEVER = "never"
-    """It could not even run on an empty cluster."""
+    """It could not even run on an empty cluster, or asks for more than a quota allows at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +98,7 @@ def overlay_with(state: State, job: Job) -> State:
 
 
 def _prospect(state: State, job: Job, paper: Round, *, has_victims: bool) -> Prospect:
-    if feasible(state, job.shape) is not None:
+    if feasible(state, job.shape) is not None or is_beyond_quota(paper.policy, job):
         return Prospect.NEVER
     if state.hold_on(job) is not None:
         return Prospect.HELD
@@ -106,6 +107,10 @@ def _prospect(state: State, job: Job, paper: Round, *, has_victims: bool) -> Pro
     if has_victims:
         return Prospect.PREEMPTS
     return Prospect.FOLLOWS if job.job_id in paper.promises else Prospect.WAITS
+
+
+def is_beyond_quota(policy: Policy, job: Job) -> bool:
+    return too_small(policy.quotas, job.project, job.priority_class, job.shape.n_devices) is not None
 
 
 def _victims(paper: Round, job: Job) -> tuple[Cost, ...]:

@@ -28,7 +28,7 @@ def event_of(action: Action) -> StartOrdered | StopOrdered | JobEnded:
             return StopOrdered(
                 job_id=action.job_id,
                 attempt=action.attempt,
-                cause=StopCause.TIMEOUT,
+                cause=StopCause.RENEW if action.is_renewed else StopCause.TIMEOUT,
                 reason=action.reason,
                 beneficiary=None,
                 grace_s=action.grace_s,

@@ -41,8 +41,8 @@ def run_s(state: State, job: Job) -> float | None:
     """How long the next attempt of a queued job is expected to hold devices; None: nothing is known."""
     expected_s = state.estimates.expected_s(job.project, job.experiment, job.shape)
     known = [] if expected_s is None else [remaining_s(expected_s, job.done_s)]
-    if job.timeout_s is not None:
-        known.append(job.timeout_s + job.grace_s)
+    if (limit_s := job.limit_s) is not None:
+        known.append(limit_s + job.grace_s)
     return min(known, default=None)
 
 
@@ -57,8 +57,8 @@ def end_s(state: State, job: Job, attempt: Attempt, now_s: float) -> float | Non
     known = []
     if expected_s is not None:
         known.append(now_s + remaining_s(expected_s, job.done_s + max(0.0, now_s - since_s)))
-    if job.timeout_s is not None:
-        known.append(max(now_s, since_s + job.timeout_s + job.grace_s))
+    if (limit_s := job.limit_s) is not None:
+        known.append(max(now_s, since_s + limit_s + job.grace_s))
     return min(known, default=None)
 
 

@@ -172,9 +172,18 @@ def _over_time(state: State, now_s: float) -> Iterator[TimeOut]:
             yield TimeOut(
                 job_id=job.job_id,
                 attempt=job.attempt.number,
-                reason=f"its time limit of {job.timeout_s:g} s is over",
+                is_renewed=job.is_renewed,
+                reason=_why_over(job),
                 grace_s=job.grace_s,
             )
+
+
+def _why_over(job: Job) -> str:
+    if job.is_renewed:
+        return f"its time limit of {job.timeout_s:g} s is over; it goes on as a new attempt"
+    if job.max_total_s is not None and (job.timeout_s is None or job.limit_s != job.timeout_s):
+        return f"its total running time of {job.max_total_s:g} s is over"
+    return f"its time limit of {job.timeout_s:g} s is over"
 
 
 def _expire(job: Job) -> Expire:

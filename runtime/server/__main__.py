@@ -1,4 +1,7 @@
-"""`python -m runtime.server --home DIR --port N --devices cpu:2 [--mlflow URL]`: one server in this process."""
+"""`python -m runtime.server --home DIR --port N --devices cpu:2 [--mlflow URL]`: one server in this process.
+
+Its scheduling policy is the file `policy.yaml` in the home folder, or else the default.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from runtime_client.home import default_home
 
 from .app import serve
 from .config import ServerConfig
+from .policy_file import policy_to_serve
 
 
 def main() -> None:
@@ -30,6 +34,7 @@ def main() -> None:
             database_url=given.database,
             mlflow_url=given.mlflow,
             allowed_hosts=tuple(given.allow_host),
+            policy=policy_to_serve(given.home.absolute()),
         )
     )
 

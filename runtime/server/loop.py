@@ -18,6 +18,7 @@ from runtime.model.state import State
 from runtime.model.states import StopCause
 from runtime.scheduling.decision import Action, Preempt, Start
 from runtime.scheduling.intent import event_of
+from runtime.scheduling.lapses import events_from_lapse
 from runtime.scheduling.schedule import schedule
 from runtime.store.writer import StoreFailed, StoreFull, StoreRefused
 from runtime.tracking.ports import Store
@@ -33,7 +34,6 @@ from .hub import EventHub
 from .inbox import Accepted, CancelJob, Inbox, Instruct, Item, PartWithJobs, Request, SubmitJobs, is_request
 from .lookup import Found, look_up
 from .metrics_intake import MetricsIntake
-from .operator import events_from_lapse
 from .orders import Orders
 from .reactor import CriteriaFacts, Rules, events_from_cancel, events_from_parting, events_from_report
 from .recovery import recover

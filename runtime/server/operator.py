@@ -135,15 +135,6 @@ def note_busy(node_id: str, devices: tuple[int, ...]) -> Meaning:
     return meaning
 
 
-def events_from_lapse(state: State, now_s: float) -> list[Event]:
-    """Reservations whose time is over."""
-    return [
-        DevicesUnreserved(node_id=standing.node_id, devices=lapsed, reason="its time is over")
-        for standing in state.standings.values()
-        if (lapsed := standing.lapsed(now_s))
-    ]
-
-
 def _asked_to_leave(jobs: Iterable[Job], cause: StopCause, reason: str) -> list[Event]:
     """Those that were not asked to stop already, in order of submission."""
     present = sorted((job for job in jobs if job.state is not JobState.STOPPING), key=lambda job: job.order)

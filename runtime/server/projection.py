@@ -33,7 +33,7 @@ from runtime.model.events import (
     Then,
 )
 from runtime.model.nouns import Job
-from runtime.model.states import AttemptOutcome, JobState, StopCause
+from runtime.model.states import AttemptOutcome, ExitReason, JobState, StopCause
 from runtime.store.history import AttemptChanges, AttemptRow, JobChanges, JobRow
 
 RUN_STATUS_BY_STATE = {
@@ -181,6 +181,8 @@ def _why_ended(event: AttemptEnded, before: Job | None) -> str | None:
     if event.end_state is JobState.CANCELLED and before is not None and before.attempt and before.attempt.stop:
         return before.attempt.stop.reason
     words = event.exit_reason.replace("_", " ")
+    if event.exit_reason is ExitReason.RUN_TIMEOUT and before is not None and before.attempt and before.attempt.stop:
+        return f"{words}: {before.attempt.stop.reason}"
     return f"{words}: {event.evidence}" if event.evidence else words
 
 
@@ -193,6 +195,8 @@ def _why_back(event: AttemptEnded, before: Job | None) -> str:
         return f"waits for devices again; was preempted{for_whom}"
     if stop is not None and stop.cause in (StopCause.PAUSE, StopCause.DRAIN):
         return f"waits for devices again; {'was paused' if stop.cause is StopCause.PAUSE else 'left'}: {stop.reason}"
+    if event.outcome is AttemptOutcome.TIMED_OUT:
+        return f"waits for devices again; attempt {event.attempt} reached its time limit"
     return f"waits for devices again; attempt {event.attempt} ended: {event.exit_reason.replace('_', ' ')}"
 
 

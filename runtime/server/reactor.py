@@ -141,6 +141,7 @@ def _exit_facts(job: Job, report: Exited, facts: CriteriaFacts, rules: Rules) ->
         was_killed=report.was_killed,
         oom_killed=report.oom_killed,
         supervisor_lost=report.supervisor_lost,
+        node_restarted=report.node_restarted,
         missing_metrics=facts.missing_metrics,
         non_finite_metrics=facts.non_finite_metrics,
         log_tail=report.log_tail,

@@ -56,13 +56,13 @@ def recorded_of(stored: StoredEvent) -> Recorded:
 
 
 def _from_snapshot(connection: sa.Connection) -> tuple[State, int]:
-    snapshot = journal.read_snapshot(connection)
-    while snapshot is not None:
+    for seq in journal.snapshot_seqs(connection):
         try:
-            return decode_state(snapshot.payload), snapshot.seq
-        except BadPayload as error:
-            log.error("snapshot %d can not be read (%s); trying an older one", snapshot.seq, error)
-            snapshot = journal.read_snapshot(connection, before=snapshot.seq)
+            snapshot = journal.read_snapshot(connection, before=seq + 1)
+            if snapshot is not None:
+                return decode_state(snapshot.payload), seq
+        except (BadPayload, StoreUnusable) as error:
+            log.error("snapshot %d can not be read (%s); trying an older one", seq, error)
     first = journal.first_seq(connection)
     if first > 1:
         raise StoreUnusable(

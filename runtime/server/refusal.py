@@ -82,7 +82,7 @@ def validation_error(errors: Sequence[Any], model: type[BaseModel] | None) -> Er
     if first["type"] == "json_invalid":
         detail = first.get("ctx", {}).get("error", "")
         return ErrorBody(code="invalid_json", kind=ErrorKind.INVALID, message=f"the request body is not JSON: {detail}")
-    said = first["msg"].removeprefix("Value error, ")
+    said = first["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
     message = f"{where}: {said}{_seen(first.get('input'))}"
     if len(errors) > 1:
         message += f" (and {len(errors) - 1} more)"
@@ -120,6 +120,8 @@ def _walk(location: Sequence[str | int], model: type[BaseModel] | None) -> _Plac
             here = here.model_fields[part].annotation if part in here.model_fields else None
         elif get_origin(here) in (list, tuple):
             here = get_args(here)[0]
+        elif get_origin(here) is dict:
+            here = get_args(here)[1]
         else:
             here, keys = None, ()
     return _Place(tuple(path), keys)

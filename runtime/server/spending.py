@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from runtime.model.states import AttemptOutcome, JobState
+from runtime.model.states import AttemptOutcome, JobState, StopCause
 from runtime.store.usage import Key, NodeEvent, UseRow
 
 DeviceKinds = Mapping[tuple[str, int], str]
@@ -26,7 +26,7 @@ class Purpose(StrEnum):
     REPLICATE = "replicate"
     """The same, of jobs that repeat a configuration with a fresh seed."""
     LOST = "lost_to_preemption"
-    """After the last checkpoint of an attempt that left for others, a pause or a drain."""
+    """After the last checkpoint of an attempt that left for others, a pause, a drain, or at its time limit to go on."""
     FAILED = "failed"
     """Of jobs that failed or were cancelled, and after the last checkpoint of attempts that did not succeed."""
 
@@ -144,7 +144,8 @@ def _spans(row: UseRow, used: Used, now_s: float) -> Iterator[tuple[Purpose, flo
     elif (row.job_id, row.attempt) in used.checkpoints:
         kept_until_s = min(end_s, used.checkpoints[(row.job_id, row.attempt)])
     yield _purpose_of_kept(row, used), row.ordered_at, kept_until_s
-    yield (Purpose.LOST if row.outcome is AttemptOutcome.PREEMPTED else Purpose.FAILED), kept_until_s, end_s
+    has_left = row.outcome is AttemptOutcome.PREEMPTED or row.stop_cause is StopCause.RENEW
+    yield (Purpose.LOST if has_left else Purpose.FAILED), kept_until_s, end_s
 
 
 def _purpose_of_kept(row: UseRow, used: Used) -> Purpose:

@@ -11,8 +11,10 @@ from runtime.model.events import JobSubmitted, SessionFenced
 from runtime.model.nouns import Job
 from runtime.model.state import State
 from runtime.scheduling.explain import feasible
+from runtime.scheduling.fit import describe_shape
 from runtime.scheduling.forecast import Forecast, what_if
 from runtime.scheduling.policy import Policy
+from runtime.scheduling.quotas import describe_quota, too_small
 from runtime.store.history import JobRow
 from runtime_client.models import ErrorKind, JobSpec
 
@@ -83,6 +85,7 @@ def take(
         raise refused(
             ErrorKind.INVALID, "infeasible", f"it could never start here: it {why_not}", path="compute.num_accelerators"
         )
+    _check_quotas(job, policy)
     actor = actor_of(spec)
     if spec.session is not None and spec.session.fence > draft.state.fences.get(spec.session.session_id, 0):
         draft.add(SessionFenced(session_id=spec.session.session_id, fence=spec.session.fence), actor)
@@ -93,6 +96,18 @@ def take(
     if key is not None:
         fresh[key] = job.job_id
     return Taken(job_id=job.job_id, is_existing=False)
+
+
+def _check_quotas(job: Job, policy: Policy) -> None:
+    quota = too_small(policy.quotas, job.project, job.priority_class, job.shape.n_devices)
+    if quota is not None:
+        raise refused(
+            ErrorKind.OVER_BUDGET,
+            "over_quota",
+            f"it could never start: {describe_quota(quota)}, and it asks for {describe_shape(job.shape)}; "
+            "ask for fewer, or have the quota raised (`nightlab policy` shows it)",
+            path="compute.num_accelerators",
+        )
 
 
 def job_of(state: State, spec: JobSpec, *, number: int, now_s: float, policy: Policy) -> Job:
@@ -107,16 +122,16 @@ def job_of(state: State, spec: JobSpec, *, number: int, now_s: float, policy: Po
     return job_from_spec(spec, number=number, now_s=now_s, policy=policy, kinds=kinds)
 
 
-def foretell(state: State, spec: JobSpec, *, number: int, now_s: float, policy: Policy) -> Forecast:
-    """What the next round would do about this job. Changes nothing.
+def foretell(state: State, spec: JobSpec, *, number: int, now_s: float, policy: Policy) -> tuple[Job, Forecast]:
+    """The job that would be submitted, and what the next round would do about it. Changes nothing.
 
     Raises:
         Refused: as a submission would be; but what could never start is foretold.
     """
     _check_agents(state, spec)
     _check_fence(state, spec)
-    job = job_of(state, spec, number=number, now_s=now_s, policy=policy)
-    return what_if(state, job.but(job_id=THIS_JOB), now_s=now_s, policy=policy)
+    job = job_of(state, spec, number=number, now_s=now_s, policy=policy).but(job_id=THIS_JOB)
+    return job, what_if(state, job, now_s=now_s, policy=policy)
 
 
 def actor_of(spec: JobSpec) -> Actor:

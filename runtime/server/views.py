@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
@@ -13,6 +14,7 @@ from runtime.model.state import State, holders
 from runtime.model.states import JobState, StopCause
 from runtime.scheduling import forecast as scheduling
 from runtime.scheduling.explain import describe_standing
+from runtime.scheduling.policy import Policy
 from runtime.store import history, records
 from runtime.store.history import AttemptRow, JobRow
 from runtime.store.journal import StoredEvent
@@ -208,6 +210,18 @@ def operator_notices(state: State) -> list[str]:
         said = describe_standing(state.standing(node_id))
         if said is not None:
             notices.append(f"node {node_id} is not fully in use: {said}")
+    return notices
+
+
+def stranded_notices(state: State, policy: Policy) -> list[str]:
+    """Live jobs of classes that the policy no longer has, or has with another priority."""
+    n_by_class = Counter((job.priority_class, job.priority) for job in state.jobs.values())
+    notices = []
+    for (name, priority), n in sorted(n_by_class.items()):
+        cls = policy.classes.get(name)
+        if cls is None or cls.priority != priority:
+            now = "is not in the policy any more" if cls is None else f"has priority {cls.priority} now"
+            notices.append(f"class {name} {now}; its {n} older jobs keep the priority {priority} until they end")
     return notices
 
 

@@ -30,6 +30,7 @@ from runtime.model.states import JobState, StopCause
 from runtime.scheduling.decision import Decision, Expire, Preempt, Start, TimeOut
 from runtime.scheduling.fit import impossible
 from runtime.scheduling.intent import event_of
+from runtime.scheduling.quotas import describe_quota, too_small
 from runtime.scheduling.schedule import schedule
 
 from .errors import SimulationError
@@ -133,11 +134,15 @@ class Simulation:
             self.ledger.refused(job.job_id, why)
             return
         level = self._policy.classes[job.priority_class]
+        quota = too_small(self._policy.quotas, job.project, level.name, shape.n_devices)
+        if quota is not None:
+            self.ledger.refused(job.job_id, f"asks for {shape.n_devices} devices, but {describe_quota(quota)}")
+            return
         new = Job(
             job_id=job.job_id,
             order=order,
             project=job.project,
-            experiment="trace",
+            experiment=job.experiment or "trace",
             session_id=None,
             priority_class=level.name,
             priority=level.priority,
@@ -223,7 +228,7 @@ class Simulation:
             self.ledger.preempted(action.job_id, self._now_s)
         plan = leaving(execution, self._now_s, action.grace_s)
         facts = outcome.ExitFacts(
-            stop=StopCause.PREEMPT if isinstance(action, Preempt) else StopCause.TIMEOUT,
+            stop=_cause(action),
             exit_code=-9 if plan.is_killed else 75,
             was_killed=plan.is_killed,
         )
@@ -306,3 +311,9 @@ class Simulation:
         self._nodes[node_id] = node
         self._record(NodeJoined(node=node))
         self._plan_fault(node_id)
+
+
+def _cause(action: Preempt | TimeOut) -> StopCause:
+    if isinstance(action, Preempt):
+        return StopCause.PREEMPT
+    return StopCause.RENEW if action.is_renewed else StopCause.TIMEOUT

@@ -42,6 +42,8 @@ class TraceJob:
     """Device kind; None takes any."""
     priority_class: str = "normal"
     project: str = "default"
+    experiment: str = ""
+    """What groups jobs that are expected to run equally long, beside project and shape; empty: the trace tells none."""
     recorded_wait_s: float | None = None
     """How long it waited in reality; None: the trace does not say."""
     costs: Costs = DEFAULT_COSTS

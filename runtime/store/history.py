@@ -177,6 +177,12 @@ def get_attempts(connection: sa.Connection, job_ids: Iterable[str]) -> dict[str,
     return found
 
 
+def get_departures_for(connection: sa.Connection, beneficiary: str) -> list[AttemptRow]:
+    """Attempts that were asked to leave for this job, in the order in which they were asked."""
+    query = sa.select(attempts).where(attempts.c.beneficiary == beneficiary)
+    return load_all(AttemptRow, connection.execute(query.order_by(attempts.c.stop_ordered_at, attempts.c.job_id)))
+
+
 def list_jobs(
     connection: sa.Connection,
     *,

@@ -98,12 +98,21 @@ def write_snapshot(connection: sa.Connection, *, seq: int, at_s: float, payload:
 
 
 def read_snapshot(connection: sa.Connection, *, before: int | None = None) -> Snapshot | None:
-    """The newest snapshot; with `before`, the newest below that number (to fall back on)."""
+    """The newest snapshot; with `before`, the newest below that number (to fall back on).
+
+    Raises:
+        StoreUnusable: its payload is not the JSON that was written (see `snapshot_seqs`).
+    """
     query = sa.select(snapshots).order_by(snapshots.c.seq.desc()).limit(1)
     if before is not None:
         query = query.where(snapshots.c.seq < before)
     row = connection.execute(query).one_or_none()
     return None if row is None else load(Snapshot, row)
+
+
+def snapshot_seqs(connection: sa.Connection) -> list[int]:
+    """The numbers of the kept snapshots, newest first; readable whatever became of their payloads."""
+    return [int(seq) for seq in connection.scalars(sa.select(snapshots.c.seq).order_by(snapshots.c.seq.desc()))]
 
 
 def prune_events(connection: sa.Connection, *, before_s: float) -> int:

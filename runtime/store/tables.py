@@ -79,7 +79,7 @@ attempts = sa.Table(
     sa.Column("started_at", sa.Double),
     sa.Column("stop_ordered_at", sa.Double),
     sa.Column("stop_cause", Word(StopCause, 20)),
-    sa.Column("beneficiary", Name(64)),
+    sa.Column("beneficiary", Name(64), index=True),
     sa.Column("ended_at", sa.Double),
     sa.Column("outcome", Word(AttemptOutcome, 20)),
     sa.Column("exit_reason", Word(ExitReason, 40)),

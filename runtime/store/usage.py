@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from runtime.model.nouns import Placement
-from runtime.model.states import AttemptOutcome, JobState
+from runtime.model.states import AttemptOutcome, JobState, StopCause
 
 from .rows import in_chunks, load_all
 from .tables import attempts, events, jobs
@@ -29,6 +29,7 @@ class UseRow:
     """From then on it holds its devices."""
     ended_at: float | None
     """None: it still does."""
+    stop_cause: StopCause | None
     outcome: AttemptOutcome | None
     project: str
     session_id: str | None
@@ -48,7 +49,7 @@ class NodeEvent:
 
 def attempts_since(connection: sa.Connection, since_s: float) -> list[UseRow]:
     """Attempts that held devices after `since_s`."""
-    names = ("job_id", "attempt", "placements", "ordered_at", "ended_at", "outcome")
+    names = ("job_id", "attempt", "placements", "ordered_at", "ended_at", "stop_cause", "outcome")
     query = (
         sa.select(*(attempts.c[name] for name in names), jobs.c.project, jobs.c.session_id, jobs.c.state)
         .join(jobs, jobs.c.job_id == attempts.c.job_id)
@@ -79,6 +80,20 @@ def last_checkpoints(connection: sa.Connection, job_ids: Iterable[str]) -> dict[
         )
         for row in connection.execute(query):
             found[(row.job_id, row.payload["attempt"])] = row.at_s
+    return found
+
+
+def stop_reasons(connection: sa.Connection, job_ids: Iterable[str]) -> dict[Key, str]:
+    """Why attempts were asked to stop, the last time each was, as far back as the journal reaches."""
+    found: dict[Key, str] = {}
+    for chunk in in_chunks(job_ids):
+        query = (
+            sa.select(events.c.job_id, events.c.payload)
+            .where(events.c.job_id.in_(chunk), events.c.type == "stop_ordered")
+            .order_by(events.c.seq)
+        )
+        for row in connection.execute(query):
+            found[(row.job_id, row.payload["attempt"])] = row.payload["reason"]
     return found
 
 

@@ -35,6 +35,15 @@ class ArgsStyle(StrEnum):
     """`--config PATH` appended, where PATH is the YAML file at HYPERPARAMETERS_PATH."""
 
 
+class OnTimeout(StrEnum):
+    """What becomes of a job whose attempt has run for `timeout_minutes`."""
+
+    END = "end"
+    """It has failed."""
+    RESUME = "resume"
+    """It is asked to checkpoint, and goes on as a new attempt; costs no retry, and is no preemption."""
+
+
 class Compute(Wire):
     """What the job runs on. A gang starts whole or not at all."""
 
@@ -51,11 +60,31 @@ class Environment(Wire):
     """Absolute path of a Python interpreter; its folder goes first on PATH. None: the server's default PATH."""
 
 
+class SnapshotMode(StrEnum):
+    """Which state of the code a job runs."""
+
+    AUTO = "auto"
+    """As it was at submission: the client takes a snapshot, and the job works in a copy of its own."""
+    OFF = "off"
+    """As it is when the job starts, in the folder itself."""
+
+
 class CodeSource(Wire):
     """The code a job runs from."""
 
     root_path: str
-    """Absolute folder; the job's working directory."""
+    """Absolute folder. It is the working directory, unless there is a snapshot: then a copy of it is."""
+    snapshot: SnapshotMode = SnapshotMode.OFF
+    snapshot_limit_mb: int = Field(default=64, ge=1, le=4096)
+    """What git ignores does not count: it is linked, not copied."""
+    snapshot_id: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+    """Filled in by the client when it has taken the snapshot."""
+
+    @field_validator("snapshot", mode="before")
+    @classmethod
+    def _yaml_words(cls, value: object) -> object:
+        """In YAML 1.1, `off` is the truth value false."""
+        return {False: SnapshotMode.OFF, True: SnapshotMode.AUTO}[value] if isinstance(value, bool) else value
 
 
 class StdoutPattern(Wire):
@@ -160,6 +189,9 @@ class JobSpec(Wire):
     queue_timeout_minutes: Minutes | None = None
     timeout_minutes: Minutes | None = None
     """Run time of one attempt."""
+    on_timeout: OnTimeout = OnTimeout.END
+    max_total_minutes: Minutes | None = None
+    """Run time of all attempts together; then the job has failed, whatever `on_timeout` says."""
     grace_seconds: float = Field(default=30.0, ge=0, le=3600)
     """Between the preempt notice and the kill."""
 
@@ -196,6 +228,12 @@ class JobSpec(Wire):
         return "exploratory" if name == "best_effort" else name
 
     @model_validator(mode="after")
+    def _resumes_from_a_limit(self) -> JobSpec:
+        if self.on_timeout is OnTimeout.RESUME and self.timeout_minutes is None:
+            raise ValueError("on_timeout: resume needs timeout_minutes, the run time after which an attempt resumes")
+        return self
+
+    @model_validator(mode="after")
     def _reserved_names(self) -> JobSpec:
         taken = sorted(n for n in self.env_variables if n.startswith(("NIGHTLAB_", "MLFLOW_TRACKING_")))
         if taken:
@@ -212,7 +250,9 @@ __all__ = [
     "JobSpec",
     "JsonLines",
     "MetricSource",
+    "OnTimeout",
     "SessionFence",
+    "SnapshotMode",
     "StdoutPattern",
     "SuccessCriteria",
     "TensorBoardFiles",

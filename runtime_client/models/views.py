@@ -129,6 +129,38 @@ class NodeView(Wire):
     memory_mb: int
 
 
+class Departure(Wire):
+    """An attempt that was asked to leave: why, for whom, and what that cost."""
+
+    job_id: str
+    priority_class: str
+    attempt: int
+    cause: str
+    """`preempt` (for another job), `pause`, `drain`, `shutdown`, `renew` (at its time limit, to go on)."""
+    beneficiary: str | None = None
+    """The job it left for; None: for none."""
+    reason: str | None = None
+    """In words, as it was ordered; None: the journal no longer knows."""
+    asked_at: float
+    left_at: float | None = None
+    """None: it is still leaving."""
+    outcome: str | None = None
+    """How the attempt ended: `preempted`, or `succeeded` within its grace, ..."""
+    lost_device_seconds: float | None = None
+    """Work after its last checkpoint; None: not known yet, or the journal no longer knows when it was."""
+
+
+class ExpectedStart(Wire):
+    """When a waiting job is expected to start, if nothing else arrives and all run as long as like jobs did."""
+
+    at: float | None = None
+    """None: that can not be told."""
+    in_seconds: float | None = None
+    """From the time of the answer."""
+    basis: str
+    """What it hangs on, or why it can not be told."""
+
+
 class Explanation(Wire):
     """Why a job is where it is, by the functions that decide."""
 
@@ -141,6 +173,13 @@ class Explanation(Wire):
     details: tuple[str, ...] = ()
     """Node by node, or event by event."""
     beneficiary: str | None = None
+    """For whom it leaves, or left last."""
+    expected_start: ExpectedStart | None = None
+    """Of a job that waits for room; None: it does not."""
+    departures: tuple[Departure, ...] = ()
+    """Its attempts that were asked to leave, oldest first."""
+    cost_to_others: tuple[Departure, ...] = ()
+    """Attempts that were asked to leave for it, oldest first."""
 
 
 class VictimView(Wire):
@@ -160,6 +199,8 @@ class Forecast(Wire):
     summary: str
     details: tuple[str, ...] = ()
     queue_position: int | None = None
+    expected_start: ExpectedStart | None = None
+    """None: it could never start, or is on hold."""
     placements: tuple[PlacementView, ...] = ()
     victims: tuple[VictimView, ...] = ()
     behind: tuple[str, ...] = ()

@@ -71,6 +71,20 @@ def test_devices_are_reserved_and_given_back(home: Path) -> None:
     assert say(home, "node", "unreserve", "local").out == "local: healthy\n"
 
 
+def test_the_policy_in_force_and_that_of_a_file_are_shown(home: Path, tmp_path: Path) -> None:
+    in_force = say(home, "policy", "--json").data
+    assert in_force["classes"]["critical"] == {"priority": 1000, "is_preemptible": False}
+    file = tmp_path / "lab.yaml"
+    file.write_text("quotas: [{project: vision, max_devices: 4}]\nmin_run_s: 60\n")
+    shown = say(home, "policy", str(file)).out
+    assert "quota: project vision at most 4 devices\n" in shown
+    assert "min_run_s: 60\n" in shown
+    file.write_text("min_runs: 60\n")
+    refused = nightlab("policy", str(file), home=home)
+    assert refused.exit_code == 2
+    assert "did you mean min_run_s" in refused.err
+
+
 def test_what_if_tells_and_submits_nothing(home: Path) -> None:
     told = say(home, "job", "run", "--what-if", "--json", "--", "true").data
     assert (told["prospect"], told["victims"]) == ("starts", [])

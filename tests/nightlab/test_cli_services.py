@@ -30,6 +30,28 @@ sys.exit(3 if "--fail" in sys.argv else 0)
 UP = ("up", "--devices", "cpu:2", "--no-mlflow", "--port", "0")
 
 
+def test_a_policy_stays_in_force_until_another_is_given(tmp_path: Path) -> None:
+    home, file = tmp_path / "home", tmp_path / "lab.yaml"
+    file.write_text("min_run_s: 60\n")
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("quotas: 5\n")
+    up = (*UP, "--json")
+    try:
+        assert "quotas: " in nightlab(*UP, "--policy", str(broken), home=home).err
+        assert nightlab(*up, "--policy", str(file), home=home).exit_code == 0
+        file.write_text("min_run_s: 30\n")
+        other = nightlab(*up, "--policy", str(file), home=home)
+        assert (other.exit_code, "another scheduling policy" in other.out) == (2, True)
+        nightlab("down", home=home)
+        assert nightlab(*up, home=home).exit_code == 0
+        assert nightlab("policy", "--json", home=home).data["min_run_s"] == 60
+        nightlab("down", home=home)
+        assert nightlab(*up, "--policy", "default", home=home).exit_code == 0
+        assert nightlab("policy", "--json", home=home).data["min_run_s"] == 0
+    finally:
+        nightlab("down", "--jobs", "cancel", home=home)
+
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("home").resolve()

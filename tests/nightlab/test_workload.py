@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from nightlab.commands.job_run import ArgsStyleOption, Asked, PriorityClass, minutes, spec_of
+from nightlab.commands.job_run import ArgsStyleOption, Asked, OnTimeoutOption, PriorityClass, minutes, spec_of
 from nightlab.failure import ExitCode, Failure
 from nightlab.foreign_workload import made_ours
 from nightlab.workload import read_workload, scalar
 from runtime.scheduling.policy import Policy
-from runtime_client.models import ArgsStyle
+from runtime_client.models import ArgsStyle, OnTimeout
 
 NOTHING = Asked(
     command=(),
@@ -25,6 +25,7 @@ NOTHING = Asked(
     env=(),
     python=None,
     cwd=None,
+    snapshot=None,
     timeout=None,
     file=None,
     overrides=(),
@@ -184,7 +185,7 @@ def test_a_foreign_workload_file_loads_with_warnings() -> None:
     )
     assert fields["priority_class"] == "CRITICAL"
     assert fields["compute"] == {"num_accelerators": 8, "accelerator_type": "GPU_8xH100"}
-    assert fields["code_source"] == {"root_path": "."}
+    assert fields["code_source"] == {"root_path": ".", "snapshot": "auto"}
     assert fields["environment"] == {}
     assert [warning.partition(" ")[0] for warning in warnings] == [
         "secrets", "compute.pool_id", "environment.version", "environment.dependencies", "code_source.snapshot.git",
@@ -204,6 +205,14 @@ def test_a_foreign_workload_file_makes_a_spec(tmp_path: Path, capsys: pytest.Cap
 def test_choices_of_flags_are_those_of_the_contract() -> None:
     assert [style.value for style in ArgsStyleOption] == [style.value for style in ArgsStyle]
     assert {one.value for one in PriorityClass} == set(Policy().classes)
+    assert [one.value for one in OnTimeoutOption] == [one.value for one in OnTimeout]
+
+
+def test_a_job_that_resumes_needs_a_limit_after_which_it_does() -> None:
+    assert "needs timeout_minutes" in refusal(replace(TRAIN, on_timeout="resume")).message
+    spec = spec_of(replace(TRAIN, on_timeout="resume", timeout="2h", max_total="1d"))
+    assert (spec.on_timeout, spec.timeout_minutes, spec.max_total_minutes) == (OnTimeout.RESUME, 120.0, 1440.0)
+    assert "--max-total 'x'" in refusal(replace(TRAIN, max_total="x")).message
 
 
 def test_numbers_of_a_file_with_an_exponent_are_numbers(tmp_path: Path) -> None:

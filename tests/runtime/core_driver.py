@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from core_accounts import check_counts
 from core_language import Journal, job, node
 from core_properties import check_event, check_late, check_replay, checked_round, require
 
@@ -36,7 +37,7 @@ from runtime.model.events import (
 from runtime.model.holds import Hold, HoldScope, NodeState, Reservation
 from runtime.model.nouns import Job
 from runtime.model.state import State, holders
-from runtime.model.states import AttemptOutcome, ExitReason, JobState, StopCause
+from runtime.model.states import AttemptOutcome, ExitReason, JobState, OnTimeout, StopCause
 from runtime.scheduling.explain import explain, feasible
 from runtime.scheduling.intent import event_of
 from runtime.scheduling.policy import Policy, Quota
@@ -102,10 +103,12 @@ def submit(world: World) -> None:
     new = job(
         f"j{world.n_jobs}",
         priority=priority,
-        is_preemptible=(None, None, None, None, True, False)[world.pick(6)],
+        is_preemptible=(None, None, None, True, False)[world.pick(5)],
         submitted_at=world.now_s,
         max_retries=world.pick(3),
-        timeout_s=(None, None, 50.0)[world.pick(3)],
+        timeout_s=(None, None, None, 50.0)[world.pick(4)],
+        on_timeout=(OnTimeout.END, OnTimeout.RESUME, OnTimeout.RESUME)[world.pick(3)],
+        max_total_s=(None, None, None, 120.0)[world.pick(4)],
         queue_timeout_s=(None, None, None, 200.0)[world.pick(4)],
         project=("default", "default", "vision")[world.pick(3)],
         **SHAPES[world.pick(len(SHAPES))],  # type: ignore[arg-type]
@@ -161,6 +164,7 @@ def end(world: World, found: Job, ending: outcome.Ending) -> None:
             not_before_s=what.not_before_s,
         )
     )
+    check_counts(world.state, world.journal.recorded)
     is_there = found.job_id in world.state.jobs
     require(is_there == (what.then is not Then.END), "ended jobs leave the state", found.job_id)
 

@@ -25,7 +25,7 @@ from runtime.model.events import (
 )
 from runtime.model.nouns import Device, Job, Node, Placement, Shape
 from runtime.model.state import State
-from runtime.model.states import AttemptOutcome, ExitReason, JobState, StopCause
+from runtime.model.states import AttemptOutcome, ExitReason, JobState, OnTimeout, StopCause
 from runtime.scheduling.decision import Action, Decision, Expire, Preempt, Start, TimeOut
 from runtime.scheduling.fit import describe_placements
 from runtime.scheduling.policy import DEFAULT_CLASSES, Policy
@@ -78,6 +78,8 @@ def job(
     grace_s: float = 30.0,
     max_retries: int = 0,
     timeout_s: float | None = None,
+    on_timeout: OnTimeout = OnTimeout.END,
+    max_total_s: float | None = None,
     queue_timeout_s: float | None = None,
     not_before_s: float = 0.0,
     experiment: str = "test",
@@ -99,6 +101,8 @@ def job(
         grace_s=grace_s,
         max_retries=max_retries,
         timeout_s=timeout_s,
+        on_timeout=on_timeout,
+        max_total_s=max_total_s,
         queue_timeout_s=queue_timeout_s,
         not_before_s=not_before_s,
     )
@@ -177,6 +181,35 @@ def gone(job_id: str, attempt: int = 1, at_s: float = 0.0) -> Step:
     )
 
 
+def renewed(job_id: str, attempt: int = 1, at_s: float = 0.0) -> Step:
+    """An attempt has left at its time limit; its job goes on."""
+    return lambda journal: journal.record(
+        AttemptEnded(
+            job_id=job_id,
+            attempt=attempt,
+            outcome=AttemptOutcome.TIMED_OUT,
+            exit_reason=ExitReason.RUN_TIMEOUT,
+            exit_code=75,
+            evidence=None,
+            then=Then.REQUEUE,
+            end_state=None,
+        ),
+        at_s,
+    )
+
+
+def ordered(job_id: str, *, on: str, at_s: float = 0.0) -> Step:
+    """A queued job's next attempt starts."""
+
+    def step(journal: Journal) -> None:
+        attempt = journal.state.jobs[job_id].n_attempts + 1
+        placed = placements(on)
+        journal.record(StartOrdered(job_id=job_id, attempt=attempt, placements=placed, reason="test"), at_s)
+        journal.record(AttemptStarted(job_id=job_id, attempt=attempt, pid=1), at_s)
+
+    return step
+
+
 def finished(job_id: str, attempt: int = 1, at_s: float = 0.0) -> Step:
     return lambda journal: journal.record(
         AttemptEnded(
@@ -221,7 +254,7 @@ def line(action: Action) -> str:
         case Preempt():
             return f"preempt {action.job_id} for {action.beneficiary}"
         case TimeOut():
-            return f"time out {action.job_id}"
+            return f"{'renew' if action.is_renewed else 'time out'} {action.job_id}"
         case Expire():
             return f"expire {action.job_id}"
 

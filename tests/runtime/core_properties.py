@@ -166,7 +166,7 @@ class _View:
         """How long a queued job would hold devices; infinite: nothing is known."""
         expected_s = self.expected_s(job)
         left_s = math.inf if expected_s is None else _left(expected_s, job.done_s)
-        return min(left_s, math.inf if job.timeout_s is None else job.timeout_s + job.grace_s)
+        return min(left_s, _may_run_s(job) + job.grace_s)
 
     def back_at_s(self, job: Job, priority: int) -> float:
         """When a job that holds devices gives them to a blocked head of this priority; infinite: nobody knows."""
@@ -182,8 +182,7 @@ class _View:
         expected_s = self.expected_s(job) if attempt.expected_s is None else attempt.expected_s
         worked_s = self.now_s - began_s
         ends_s = math.inf if expected_s is None else self.now_s + _left(expected_s, job.done_s + worked_s)
-        limit_s = math.inf if job.timeout_s is None else began_s + job.timeout_s + job.grace_s
-        return max(self.now_s, min(ends_s, limit_s))
+        return max(self.now_s, min(ends_s, began_s + _may_run_s(job) + job.grace_s))
 
     def start_s(self, head: Job, given: Mapping[str, DeviceSet]) -> float:
         """When a blocked head is expected to fit, if these jobs get these devices; infinite: nobody knows."""
@@ -336,6 +335,12 @@ def _check_needed(view: _View) -> None:
             waiting.append(job)
 
 
+def _may_run_s(job: Job) -> float:
+    """How long an attempt may run; infinite: nothing limits it."""
+    total_s = math.inf if job.max_total_s is None else job.max_total_s - job.ran_s
+    return min(total_s, math.inf if job.timeout_s is None else job.timeout_s)
+
+
 def _left(expected_s: float, done_s: float) -> float:
     total_s = max(1.0, expected_s)
     while total_s <= done_s:
@@ -390,8 +395,8 @@ def _check_wake(view: _View) -> None:
     for job in view.state.jobs.values():
         if job.state is JobState.QUEUED and job.queue_timeout_s is not None:
             due.append(job.queued_since_s + job.queue_timeout_s)
-        if job.state is JobState.RUNNING and job.timeout_s is not None and job.attempt and job.attempt.started_at_s:
-            due.append(job.attempt.started_at_s + job.timeout_s)
-    coming = [at_s for at_s in due if at_s > view.now_s]
+        if job.state is JobState.RUNNING and job.attempt and job.attempt.started_at_s:
+            due.append(job.attempt.started_at_s + _may_run_s(job))
+    coming = [at_s for at_s in due if view.now_s < at_s < math.inf]
     if coming:
         require(wake_s is not None and wake_s <= min(coming), "a round is due when something is", (wake_s, coming))

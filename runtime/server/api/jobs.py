@@ -12,16 +12,16 @@ from starlette.responses import Response
 
 from runtime.engines.contract import AttemptKey
 from runtime.model.states import JobState
-from runtime.scheduling.explain import explain
 from runtime.server.api.strict_json import StrictRoute
 from runtime.server.envelope import answer
+from runtime.server.explaining import explained, foretold
 from runtime.server.inbox import Accepted
 from runtime.server.intake import job_number
 from runtime.server.logs import read_chunk
 from runtime.server.refusal import Refused, no_such_job, refused, suggestion, validation_error
 from runtime.server.services import Services, Svc
-from runtime.server.submission import Submission, foretell
-from runtime.server.views import forecast_view, job_view, metric_point, read_job_views, words_for_ended
+from runtime.server.submission import Submission
+from runtime.server.views import job_view, metric_point, read_job_views, words_for_ended
 from runtime.store import history, records
 from runtime.store.history import JobRow
 from runtime_client.models import (
@@ -78,10 +78,8 @@ async def submit_batch(batch: Batch, services: Svc) -> Response:
 
 @router.post("/what-if", response_model=Envelope[Forecast])
 async def what_if(spec: JobSpec, services: Svc) -> Response:
-    """What the next round would do about this job. Submits nothing."""
-    loop, policy = services.loop, services.config.policy
-    now_s = max(services.clock(), loop.state.clock_s)
-    return answer(forecast_view(foretell(loop.state, spec, number=loop.next_number, now_s=now_s, policy=policy)))
+    """What the next round would do about this job, and when it would start. Submits nothing."""
+    return answer(await foretold(services, spec))
 
 
 @router.get("", response_model=Envelope[list[JobView]])
@@ -130,44 +128,9 @@ async def cancel_job(job_id: str, services: Svc, request: CancelRequest | None =
 
 @router.get("/{job_id}/explain", response_model=Envelope[Explanation])
 async def explain_job(job_id: str, services: Svc) -> Response:
-    """Why a job is where it is, by the functions that decide."""
-    state = services.loop.state
-    job = state.jobs.get(job_id)
-    if job is None:
-        row = await _row(services, job_id)
-        return answer(Explanation(job_id=job_id, state=row.state.value, summary=words_for_ended(row)))
-    now_s = max(services.clock(), state.clock_s)
-    reasons = explain(state, job_id, now_s=now_s, policy=services.config.policy)
-    summary, details, beneficiary = reasons.summary, reasons.details, reasons.beneficiary
-    if job.state is JobState.QUEUED:
-        if job.n_attempts > 0:
-            before, beneficiary = await _why_again(services, job_id)
-            details = (before, *details)
-        notices = tuple(note for note in (services.disk.low, services.loop.trouble) if note is not None)
-        if notices:
-            summary, details = f"{job_id} waits: {notices[0]}", (*notices[1:], summary, *details)
-    return answer(
-        Explanation(
-            job_id=job_id,
-            state=job.state.value,
-            summary=summary,
-            queue_position=reasons.queue_position,
-            details=details,
-            beneficiary=beneficiary,
-        )
-    )
-
-
-async def _why_again(services: Services, job_id: str) -> tuple[str, str | None]:
-    """How the latest attempt of a queued job ended, and for whom it left."""
-
-    def read(connection: sa.Connection) -> tuple[JobRow | None, list[history.AttemptRow]]:
-        return history.get_job(connection, job_id), history.get_attempts(connection, [job_id])[job_id]
-
-    row, attempts = await services.store.read(read)
-    if row is None or not attempts:
-        return "it ran before", None
-    return row.state_reason or "it ran before", attempts[-1].beneficiary
+    """Why a job is where it is, by the functions that decide; what it lost to others, and they to it."""
+    _check_id(job_id)
+    return answer(await explained(services, job_id))
 
 
 @router.get("/{job_id}/logs", response_model=Envelope[LogChunk])

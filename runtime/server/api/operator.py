@@ -34,7 +34,8 @@ async def list_holds(services: Svc) -> Response:
 @router.post("/holds", response_model=Envelope[Holds])
 async def pause(request: HoldRequest, services: Svc) -> Response:
     """Hold matching jobs; those that run are asked to checkpoint and leave. Stays until it is lifted."""
-    classes = services.config.policy.classes
+    of_jobs = (job.priority_class for job in services.loop.state.jobs.values())
+    classes = sorted({*services.config.policy.classes, *of_jobs})
     return await _holds_after(
         services, operator.pause(HoldScope(request.scope.value), request.name, request.reason, classes)
     )

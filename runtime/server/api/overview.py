@@ -10,10 +10,11 @@ from starlette.responses import Response
 
 from runtime.model.states import StopCause
 from runtime.server.envelope import answer
+from runtime.server.policy_file import spec_of
 from runtime.server.services import Services, Svc
-from runtime.server.views import agents_stop_view, holds_view, node_views, operator_notices
+from runtime.server.views import agents_stop_view, holds_view, node_views, operator_notices, stranded_notices
 from runtime.store.records import count_outbox
-from runtime_client.models import Envelope, JobsAtShutdown, NodeView, ServerInfo, Shutdown
+from runtime_client.models import Envelope, JobsAtShutdown, NodeView, PolicySpec, ServerInfo, Shutdown
 
 router = APIRouter(prefix="/v1", tags=["server"])
 
@@ -47,6 +48,12 @@ async def info(services: Svc) -> Response:
     )
 
 
+@router.get("/policy", response_model=Envelope[PolicySpec])
+async def policy(services: Svc) -> Response:
+    """The scheduling policy in force, every field of it."""
+    return answer(spec_of(services.config.policy))
+
+
 @router.get("/nodes", response_model=Envelope[list[NodeView]])
 async def nodes(services: Svc) -> Response:
     return answer(node_views(services.loop.state))
@@ -75,6 +82,7 @@ async def _notices(services: Services) -> tuple[str, ...]:
     if services.loop.trouble is not None:
         notices.append(f"the store fails: {services.loop.trouble}")
     notices.extend(operator_notices(services.loop.state))
+    notices.extend(stranded_notices(services.loop.state, services.config.policy))
     if services.mirror is not None:
         notices.extend(await services.mirror.notices())
     return tuple(notices)

@@ -2,6 +2,7 @@
 
 Source: https://github.com/alibaba/clusterdata, cluster-trace-v2026-spot-gpu. Times are seconds from the first
 submission. A job is `worker_num` workers of `gpu_request` devices each; each worker is on one node.
+It names no experiments: jobs of an organization that ask for the same are taken to be of one.
 """
 
 from __future__ import annotations
@@ -48,4 +49,5 @@ def read(path: Path, skipped: Skipped) -> Iterator[TraceJob]:
             accelerator=row.text("gpu_model") or None,
             priority_class=CLASSES.get(row.text("job_type"), row.text("job_type")),
             project=row.text("organization") or "default",
+            experiment=f"{row.text('job_type')} {row.text('cpu_request')} CPU",
         )

@@ -122,6 +122,7 @@ def _trace_job(past: _Past) -> TraceJob:
         accelerator=job.shape.accelerator,
         priority_class=job.priority_class,
         project=job.project,
+        experiment=job.experiment,
         recorded_wait_s=wait_s,
         costs=Costs(grace_s=job.grace_s),
     )

@@ -2,6 +2,7 @@
 
 Source: https://github.com/alibaba/clusterdata, cluster-trace-gpu-v2023. Times are seconds from the trace's start.
 The scheduler gives out whole devices, so a pod that asks for a share of one gets one.
+It names no users: pods that ask for exactly the same are taken to be of one experiment.
 """
 
 from __future__ import annotations
@@ -48,7 +49,13 @@ def read(path: Path, skipped: Skipped) -> Iterator[TraceJob]:
             accelerator=row.text("gpu_spec") or None,
             priority_class=CLASSES.get(row.text("qos"), row.text("qos")),
             recorded_wait_s=max(0.0, scheduled_s - created_s),
+            experiment=_experiment(row),
         )
+
+
+def _experiment(row: Row) -> str:
+    asked = (row.text(name) for name in ("qos", "cpu_milli", "memory_mib", "gpu_milli") if name in row.values)
+    return " ".join(asked)
 
 
 def _unusable(row: Row) -> str | None:

@@ -1,16 +1,17 @@
 """Slurm's accounting as `sacct` prints it with `-P` (columns separated by `|`).
 
     sacct -a -P -X -S 2026-01-01 -E 2026-02-01 \\
-      --format=JobID,Submit,Start,End,State,ReqTRES,AllocTRES,NNodes,Account,Partition,QOS
+      --format=JobID,JobName,User,Submit,Start,End,State,ReqTRES,AllocTRES,NNodes,Account,Partition,QOS
 
 Source: https://slurm.schedmd.com/sacct.html (job accounting fields). Devices are the `gres/gpu` of AllocTRES, else of
 ReqTRES. The priority class is the QOS where there is one, else the partition; rename them with `--classes`.
+Jobs of one user and name, apart from numbers at its end, are of one experiment.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from runtime.simulator.instants import parse_instant
@@ -19,6 +20,7 @@ from runtime.simulator.workload import Skipped, TraceJob
 
 COLUMNS = ("JobID", "Submit", "Start", "End")
 _GPUS = re.compile(r"gres/gpu(?::(?P<kind>[^=,]+))?=(?P<n>\d+)")
+_COUNTED = re.compile(r"[-_. ]*\d+$")
 _NEVER = frozenset({"", "Unknown", "None", "N/A"})
 
 
@@ -55,8 +57,14 @@ def read(path: Path, skipped: Skipped) -> Iterator[TraceJob]:
             accelerator=kind,
             priority_class=row.text("QOS") or row.text("Partition") or "normal",
             project=row.text("Account") or "default",
+            experiment=_experiment(row, table.columns),
             recorded_wait_s=max(0.0, start_s - submit_s),
         )
+
+
+def _experiment(row: Row, columns: Sequence[str]) -> str:
+    user, name = (row.text(column) if column in columns else "" for column in ("User", "JobName"))
+    return f"{user}/{_COUNTED.sub('', name)}" if user or name else ""
 
 
 def _devices(row: Row) -> tuple[int, str | None]:

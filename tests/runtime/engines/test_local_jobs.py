@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ import yaml
 from local_engine_lab import eventually, job, local_engine, local_lab, run_to_end
 
 from runtime.engines.conformance import opened, stop
-from runtime.engines.contract import Checkpointed, Exited, MetricsRead, NotLaunched, Started
+from runtime.engines.contract import AttemptKey, Checkpointed, Exited, LaunchOrder, MetricsRead, NotLaunched, Started
 from runtime.model.states import ExitReason
-from runtime_client.models import CodeSource, Environment, JsonLines, StdoutPattern
+from runtime_client.home import CODE_FOLDER
+from runtime_client.models import CodeSource, Environment, JsonLines, SnapshotMode, StdoutPattern
+from runtime_client.snapshot import CodeStore
 
 SECRETS = {
     "OPENAI_API_KEY": "sk-secret-1",
@@ -266,5 +269,47 @@ def test_a_waiting_supervisor_uses_no_processor_time(tmp_path: Path) -> None:
             assert switches() - before <= 2
             await lab.engine.stop(stop(launch, grace_s=0), 1)
             await lab.next(Exited, launch.key)
+
+    asyncio.run(run())
+
+
+def snapshot_job(home: Path, code: Path) -> LaunchOrder:
+    taken = CodeStore(home / CODE_FOLDER).take(code)
+    source = CodeSource(root_path=str(code), snapshot=SnapshotMode.AUTO, snapshot_id=taken.snapshot_id)
+    return job("cat t.txt ran.txt; pwd; echo $CODE_SOURCE_PATH; echo ran >> ran.txt", code_source=source)
+
+
+def test_a_queued_job_runs_what_was_submitted_and_keeps_what_it_wrote(tmp_path: Path) -> None:
+    code = tmp_path / "project"
+    code.mkdir()
+    (code / "t.txt").write_text("as submitted\n")
+    launch = snapshot_job(tmp_path, code)
+    (code / "t.txt").write_text("edited since\n")
+
+    async def run() -> None:
+        async with local_lab(tmp_path) as lab:
+            work = str(tmp_path / "attempts" / "j1" / "work")
+            first = (await run_to_end(lab, launch)).log_tail.splitlines()
+            assert [line for line in first if "ran.txt" not in line] == ["as submitted", work, work]
+            again = replace(launch, key=AttemptKey(job_id="j1", attempt=2))
+            second = (await run_to_end(lab, again)).log_tail.splitlines()
+            assert second == ["as submitted", "ran", work, work]
+
+    asyncio.run(run())
+    assert sorted(path.name for path in code.iterdir()) == ["t.txt"]
+
+
+def test_a_snapshot_that_was_removed_is_said(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    launch = snapshot_job(tmp_path, tmp_path / "project")
+    for path in (tmp_path / CODE_FOLDER).iterdir():
+        path.unlink()
+
+    async def run() -> None:
+        async with local_lab(tmp_path) as lab:
+            await lab.engine.start(launch, 1)
+            refused = await lab.next(NotLaunched, launch.key)
+            assert refused.exit_reason is ExitReason.BAD_COMMAND
+            assert "Submit the job again" in refused.evidence
 
     asyncio.run(run())

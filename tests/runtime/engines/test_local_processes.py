@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,11 +15,11 @@ from pathlib import Path
 import pytest
 from local_engine_lab import alive, eventually, job, local_engine, local_lab, pids_in, run_to_end
 
-from runtime.engines.conformance import opened, stop
+from runtime.engines.conformance import Lab, opened, stop
 from runtime.engines.contract import Exited, LaunchOrder, NotLaunched, Started
 from runtime.engines.launcher_link import LauncherLink
 from runtime.model.states import EXIT_REQUEUE, ExitReason, StopCause
-from runtime.node import processes, records
+from runtime.node import cgroups, processes, records
 from runtime.node.launcher import PROCESS_NAME, VERSION
 
 STUBBORN = """
@@ -217,8 +219,98 @@ def test_attempt_of_an_earlier_boot_is_over(tmp_path: Path) -> None:
         records.write(str(folder / records.SUPERVISOR), record)
         async with opened(local_engine(tmp_path)) as lab:
             await lab.engine.adopt([launch], 1)
-            assert (await lab.next(Exited, launch.key)).supervisor_lost
+            ended = await lab.next(Exited, launch.key)
+            assert (ended.supervisor_lost, ended.node_restarted) == (True, True)
             assert not lab.all(Started)
+
+    asyncio.run(run())
+
+
+HIDES_WITHOUT_A_TRACE = """
+import os, sys, time
+# Another session, another parent, and an environment that says nothing: only the control group knows it.
+if os.fork() == 0:
+    os.setsid()
+    if os.fork(): os._exit(0)
+    os.execve(sys.executable, [sys.executable, "-S", "-c", sys.argv[2], sys.argv[1]], {})
+time.sleep(600)
+"""
+NOTES_ITSELF = "import os, sys, time; open(sys.argv[1], 'w').write(f'{os.getpid()}\\n'); time.sleep(600)"
+
+
+def test_a_child_without_a_trace_dies_with_a_lost_supervisor(tmp_path: Path) -> None:
+    if cgroups.root() is None:
+        pytest.skip("this user may make no control group here")
+
+    async def run() -> None:
+        async with local_lab(tmp_path) as lab:
+            program = (sys.executable, "-S", "-c", HIDES_WITHOUT_A_TRACE, str(tmp_path / "pids"), NOTES_ITSELF)
+            launch = job(program)
+            await lab.engine.start(launch, 1)
+            pids = await pids_in(tmp_path / "pids", 1)
+            record = records.read(str(tmp_path / "attempts" / "j1" / "1" / records.SUPERVISOR))
+            assert record is not None
+            assert pids <= cgroups.members(record["cgroup"])
+            os.kill(record["pid"], signal.SIGKILL)
+            await lab.next(Exited, launch.key)
+            assert alive(pids) == set()
+            assert not os.path.exists(record["cgroup"])
+
+    asyncio.run(run())
+
+
+def test_a_forged_record_of_a_control_group_kills_nobody_else(tmp_path: Path) -> None:
+    group = cgroups.make(f"other{os.getpid()}")
+    if group is None:
+        pytest.skip("this user may make no control group here")
+    bystander = subprocess.Popen(["/bin/sh", "-c", f"echo 0 > {group}/cgroup.procs; exec sleep 600"])
+
+    async def run() -> None:
+        async with local_lab(tmp_path) as lab:
+            launch = job(("sleep", "1000000"))
+            await lab.engine.start(launch, 1)
+            await lab.next(Started, launch.key)
+            path = tmp_path / "attempts" / "j1" / "1" / records.SUPERVISOR
+            record = json.loads(path.read_text())
+            path.write_text(json.dumps({**record, "cgroup": group}))
+            os.kill(record["pid"], signal.SIGKILL)
+            await lab.next(Exited, launch.key)
+
+    asyncio.run(run())
+    assert bystander.poll() is None
+    bystander.kill()
+    bystander.wait()
+    cgroups.remove(group)
+
+
+def test_each_attempt_has_a_rendezvous_port_of_its_own(tmp_path: Path) -> None:
+    """Also where the attempts are of two servers. Each listens there at once, as torchrun does."""
+    listens = (
+        "import os, socket, time; s = socket.socket(); s.bind(('', int(os.environ['MASTER_PORT']))); s.listen();"
+        "print(os.environ['MASTER_ADDR'], os.environ['MASTER_PORT'], os.environ['PET_MASTER_PORT'], flush=True);"
+        "time.sleep(600)"
+    )
+
+    async def said(lab: Lab, launch: LaunchOrder) -> list[str]:
+        await lab.engine.start(launch, 1)
+        await lab.until_log(launch.key, b"\n")
+        return (await lab.log(launch.key)).decode().split()
+
+    async def run() -> None:
+        async with local_lab(tmp_path / "a") as one, local_lab(tmp_path / "b") as two:
+            program = (sys.executable, "-S", "-c", listens)
+            found = [await said(lab, job(program, job_id=f"j{n}")) for lab in (one, two) for n in range(3)]
+        assert all(address == "127.0.0.1" and port == torchrun for address, port, torchrun in found)
+        assert len({port for _, port, _ in found}) == 6
+
+    asyncio.run(run())
+
+
+def test_a_port_that_the_user_names_is_left_to_the_user(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with local_lab(tmp_path) as lab:
+            launch = job("echo $MASTER_PORT", env_variables={"MASTER_PORT": "4711"})
+            assert (await run_to_end(lab, launch)).log_tail == "4711\n"
 
     asyncio.run(run())
 

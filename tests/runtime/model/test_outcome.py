@@ -10,7 +10,7 @@ from core_language import job
 from runtime.model.errors import BadPayload
 from runtime.model.events import Then
 from runtime.model.evidence import MAX_LINE, ExitPattern, find_pattern, last_line, parse_patterns
-from runtime.model.nouns import Job
+from runtime.model.nouns import Attempt, Job, StopOrder
 from runtime.model.outcome import (
     Ending,
     ExitFacts,
@@ -21,7 +21,7 @@ from runtime.model.outcome import (
 )
 from runtime.model.states import AttemptOutcome as Outcome
 from runtime.model.states import ExitReason as Reason
-from runtime.model.states import JobState, StopCause
+from runtime.model.states import JobState, OnTimeout, StopCause
 from runtime.scheduling.policy import Policy
 
 PATTERNS = parse_patterns(files("runtime.model").joinpath("exit_patterns.toml").read_text(encoding="utf-8"))
@@ -70,6 +70,10 @@ def named(stop: StopCause | None, exit_code: int | None, **facts: object) -> tup
         (StopCause.TIMEOUT, -9, Outcome.TIMED_OUT, Reason.RUN_TIMEOUT),
         (StopCause.TIMEOUT, 0, Outcome.TIMED_OUT, Reason.RUN_TIMEOUT),
         (StopCause.HANG, -9, Outcome.FAILED, Reason.HUNG),
+        (StopCause.RENEW, 75, Outcome.TIMED_OUT, Reason.RUN_TIMEOUT),
+        (StopCause.RENEW, -9, Outcome.TIMED_OUT, Reason.RUN_TIMEOUT),
+        (StopCause.RENEW, 0, Outcome.SUCCEEDED, Reason.COMPLETED),
+        (StopCause.RENEW, 93, Outcome.PREEMPTED, Reason.DO_NOT_REQUEUE),
     ],
 )
 def test_what_the_server_knows_comes_before_the_exit_code(
@@ -107,6 +111,14 @@ def test_the_kernel_knows_what_was_killed_for_memory() -> None:
 
 def test_a_lost_supervisor_is_no_failure_of_the_job() -> None:
     assert named(None, 1, supervisor_lost=True) == (Outcome.NODE_LOST, Reason.SUPERVISOR_LOST)
+
+
+def test_a_restart_of_the_machine_is_no_fault_of_the_job() -> None:
+    facts = {"supervisor_lost": True, "node_restarted": True}
+    assert named(None, None, **facts) == (Outcome.NODE_LOST, Reason.NODE_LOST)
+    assert named(StopCause.PREEMPT, None, **facts) == (Outcome.PREEMPTED, Reason.PREEMPTED)
+    again = disposition(job("j1"), Outcome.NODE_LOST, Reason.NODE_LOST, now_s=5.0, policy=Policy())
+    assert (again.then, again.not_before_s) == (Then.REQUEUE, 0.0)
 
 
 def test_evidence_is_kept_when_a_preempted_attempt_ends_badly() -> None:
@@ -277,6 +289,33 @@ def test_the_third_requeue_in_a_row_without_a_checkpoint_ends_the_job(reason: Re
 def test_a_newer_checkpoint_keeps_a_job_that_asks_for_requeues_alive() -> None:
     moving = job("j1").but(n_stalled=2, attempt_start_checkpoint=3, checkpoint_step=4)
     assert then_of(moving, Outcome.PREEMPTED, Reason.REQUEUE_ASKED)[0] is Then.REQUEUE
+
+
+def at_its_limit(**changes: object) -> Job:
+    stop = StopOrder(cause=StopCause.RENEW, reason="", beneficiary=None, ordered_at_s=60.0, grace_s=30.0)
+    attempt = Attempt(number=1, placements=(), ordered_at_s=0.0, started_at_s=0.0, stop=stop)
+    return job("j1", timeout_s=60.0, on_timeout=OnTimeout.RESUME).but(attempt=attempt, **changes)
+
+
+def test_an_attempt_at_its_time_limit_is_requeued_when_its_job_resumes() -> None:
+    assert then_of(at_its_limit(), Outcome.TIMED_OUT, Reason.RUN_TIMEOUT) == (Then.REQUEUE, None, Reason.RUN_TIMEOUT)
+
+
+def test_resuming_for_the_third_time_without_a_checkpoint_ends_the_job() -> None:
+    found = at_its_limit(n_stalled=2)
+    assert then_of(found, Outcome.TIMED_OUT, Reason.RUN_TIMEOUT) == (
+        Then.END,
+        JobState.FAILED,
+        Reason.NO_CHECKPOINT_PROGRESS,
+    )
+    assert then_of(found.but(checkpoint_step=1), Outcome.TIMED_OUT, Reason.RUN_TIMEOUT)[0] is Then.REQUEUE
+
+
+@pytest.mark.parametrize("outcome", [Outcome.TIMED_OUT, Outcome.PREEMPTED, Outcome.NODE_LOST, Outcome.FAILED])
+def test_no_attempt_follows_when_the_running_time_is_used_up(outcome: Outcome) -> None:
+    found = at_its_limit(max_total_s=90.0, max_retries=3)
+    assert then_of(found, outcome, Reason.PREEMPTED) == (Then.END, JobState.FAILED, Reason.RUN_TIMEOUT)
+    assert then_of(found.but(max_total_s=101.0), outcome, Reason.PREEMPTED)[0] is not Then.END
 
 
 def test_preemption_and_node_loss_are_not_bounded() -> None:

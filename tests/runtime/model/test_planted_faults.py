@@ -31,7 +31,7 @@ from runtime.scheduling import preempt
 from runtime.scheduling import round as round_module
 from runtime.scheduling.policy import Policy
 
-N_SEEDS = 60
+N_SEEDS = 150
 N_COMMANDS = 60
 CAUGHT = (PropertyBroken, InvariantViolation, IllegalTransition)
 
@@ -328,7 +328,23 @@ def lets_others_take_the_room_in_a_quota(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(round_module, "used_up", lambda quotas, held, closed, job: sound(quotas, held, set(), job))
 
 
+def forgets_earlier_attempts(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(apply_module, "worked_s", lambda job, at_s: 0.0)
+
+
+def never_uses_up_its_running_time(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(outcome, "worked_s", lambda job, at_s: 0.0)
+
+
+def counts_a_renewal_as_a_preemption(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(apply_module, "_was_preempted", lambda job: job.attempt.stop is not None)
+    patch.setattr(outcome, "_renewed", lambda ending: ending)
+
+
 FAULTS = (
+    Fault(name="attempts_forgotten", plant=forgets_earlier_attempts, caught_by="running time is counted"),
+    Fault(name="endless_running", plant=never_uses_up_its_running_time, caught_by="has used up its running time"),
+    Fault(name="renewal_counted", plant=counts_a_renewal_as_a_preemption, caught_by="only a preemption counts"),
     Fault(name="hold_forgotten", plant=forgets_holds, caught_by="`held` equals", has_operator=True),
     Fault(name="held_in_queue", plant=leaves_held_jobs_in_the_queue, caught_by="`held` equals", has_operator=True),
     Fault(name="closed_used", plant=places_on_closed_devices, caught_by="`free` equals", has_operator=True),

@@ -44,6 +44,7 @@ def facts(folder: Path, **changes: Any) -> AttemptFacts:
         "job_id": "j1",
         "attempt": 2,
         "folder": folder,
+        "working_folder": Path("/my code"),
         "checkpoint_dir": Path("/ck"),
         "resume_from": None,
         "marker": "m",
@@ -51,6 +52,7 @@ def facts(folder: Path, **changes: Any) -> AttemptFacts:
         "tracking_url": "http://127.0.0.1:7070",
         "devices": (1, 3),
         "is_accelerator": True,
+        "uuids": ("GPU-b", "GPU-d"),
         "cores": None,
         "n_ranks": 2,
         **changes,
@@ -172,3 +174,22 @@ def test_hyperparameters_keep_their_nesting_and_order() -> None:
     text = hyperparameters_yaml(spec)
     assert yaml.safe_load(text) == {"z": {"b": [1, 2.5], "a": None}, "é": "ü", "seed": 3}
     assert text.index("z:") < text.index("é:") < text.index("seed:")
+
+
+def test_tells_which_devices_it_has_by_index_and_by_uuid(tmp_path: Path) -> None:
+    found = environment(tmp_path)
+    assert (found["CUDA_DEVICE_ORDER"], found["CUDA_VISIBLE_DEVICES"]) == ("PCI_BUS_ID", "1,3")
+    assert found["NIGHTLAB_DEVICE_UUIDS"] == "GPU-b,GPU-d"
+    slots = environment(tmp_path, is_accelerator=False, uuids=("cpu-1", "cpu-3"))
+    assert (slots["CUDA_VISIBLE_DEVICES"], "NIGHTLAB_DEVICE_UUIDS" in slots) == ("", False)
+
+
+def test_tells_a_gang_its_place(tmp_path: Path) -> None:
+    found = environment(tmp_path, n_ranks=4, node_rank=1, n_nodes=2, master_addr="10.0.0.1")
+    assert [found[name] for name in ("WORLD_SIZE", "LOCAL_WORLD_SIZE", "NODE_RANK", "NUM_NODES", "MASTER_ADDR")] == [
+        "4",
+        "2",
+        "1",
+        "2",
+        "10.0.0.1",
+    ]

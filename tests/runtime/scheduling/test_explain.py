@@ -46,7 +46,7 @@ def test_a_job_that_would_delay_the_head_names_the_head() -> None:
 
 def test_a_job_waits_for_those_who_leave_for_it() -> None:
     state = cluster("a:1", stopping("j1", on="a:0", priority="exploratory", beneficiary="j2"), queued("j2"))
-    assert why(state, "j2").summary == "j2 gets a:0 as soon as j1 left"
+    assert why(state, "j2").summary == "j2 gets a:0 as soon as j1 has left"
 
 
 def test_a_preempted_job_names_its_beneficiary() -> None:
@@ -128,12 +128,17 @@ def test_nothing_is_feasible_without_nodes() -> None:
     assert feasible(cluster(""), Shape(n_devices=1)) == "asks for 1 device; the cluster has no devices"
 
 
-def test_a_blocked_head_says_when_it_is_expected_to_start() -> None:
-    state = cluster("a:2", running("j1", on="a:0", at_s=900.0, timeout_s=670.0), queued("j2", n_devices=2))
-    assert why(state, "j2").summary == (
-        "j2 needs 2 devices; too few devices are free or held by lower, preemptible jobs; "
-        "it is expected to start in about 600 s"
+def test_a_job_that_waits_names_those_who_leave_for_it_and_what_is_left_of_their_grace() -> None:
+    state = cluster(
+        "a:2",
+        stopping("j1", on="a:0", priority="exploratory", beneficiary="j3"),
+        running("j2", on="a:1", priority="critical"),
+        queued("j3", n_devices=2, priority="critical"),
     )
+    (order,) = (job.attempt.stop for job in state.jobs.values() if job.attempt and job.attempt.stop)
+    reasons = explain(state, "j3", now_s=order.ordered_at_s + 12.0, policy=Policy())
+    assert reasons.summary == "j3 needs 2 devices; waits for j1 to leave"
+    assert reasons.details[0] == "j1 (exploratory) leaves for it: 18 s left of 30 s"
 
 
 def test_a_job_says_which_quota_holds_it_back() -> None:

@@ -41,7 +41,7 @@ def test_it_names_its_victims_and_what_they_lose() -> None:
     found = forecast(state, priority="critical")
     assert found.prospect is Prospect.PREEMPTS
     assert found.victims == (Cost(job_id="j1", priority_class="exploratory", lost_s=10.0),)
-    assert found.summary == "this job gets a:0 as soon as j1 left"
+    assert found.summary == "this job gets a:0 as soon as j1 has left"
 
 
 def test_it_follows_what_leaves_anyway() -> None:

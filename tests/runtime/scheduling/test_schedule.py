@@ -12,7 +12,10 @@ from core_language import (
     finished,
     gone,
     job,
+    line,
+    ordered,
     queued,
+    renewed,
     round_of,
     running,
     starting,
@@ -22,12 +25,14 @@ from core_language import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runtime.model.events import StopOrdered
 from runtime.model.nouns import Shape
 from runtime.model.state import State
-from runtime.model.states import StopCause
+from runtime.model.states import OnTimeout, StopCause
 from runtime.scheduling import paper as paper_module
 from runtime.scheduling.decision import Preempt, Start
 from runtime.scheduling.fit import fits, place
+from runtime.scheduling.intent import event_of
 from runtime.scheduling.policy import Policy, Quota
 
 
@@ -285,6 +290,28 @@ def test_an_attempt_over_its_time_limit_is_stopped() -> None:
     assert decide(state, now_s=159.0) == []
     assert round_of(state, now_s=159.0).next_wake_s == 160.0
     assert decide(state, now_s=160.0) == ["time out j1"]
+
+
+def test_an_attempt_at_its_time_limit_is_renewed_when_its_job_resumes() -> None:
+    state = cluster("a:1", running("j1", on="a:0", at_s=100.0, timeout_s=60.0, on_timeout=OnTimeout.RESUME))
+    decision = round_of(state, now_s=160.0)
+    assert [line(action) for action in decision.actions] == ["renew j1"]
+    (stop,) = map(event_of, decision.actions)
+    assert isinstance(stop, StopOrdered)
+    assert (stop.cause, stop.reason) == (StopCause.RENEW, "its time limit of 60 s is over; it goes on as a new attempt")
+
+
+def test_the_running_time_of_all_attempts_ends_a_job_that_resumes() -> None:
+    traits = {"timeout_s": 60.0, "on_timeout": OnTimeout.RESUME, "max_total_s": 100.0}
+    state = cluster("a:1", running("j1", on="a:0", at_s=100.0, **traits))  # type: ignore[arg-type]
+    stop = event_of(round_of(state, now_s=160.0).actions[0])
+    then(state, lambda journal: journal.record(stop, 160.0), renewed("j1", at_s=165.0))
+    assert (state.jobs["j1"].ran_s, state.jobs["j1"].limit_s) == (65.0, 35.0)
+    assert (state.jobs["j1"].n_preemptions, state.jobs["j1"].n_retries) == (0, 0)
+    then(state, ordered("j1", on="a:0", at_s=170.0))
+    assert decide(state, now_s=204.0) == []
+    (over,) = round_of(state, now_s=205.0).actions
+    assert (line(over), over.reason) == ("time out j1", "its total running time of 100 s is over")
 
 
 def test_devices_of_a_timed_out_attempt_spare_a_victim() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +167,40 @@ def test_snapshots_shorten_the_replay_and_old_events_go(tmp_path: Path) -> None:
         assert [(event.type, event.seq) for event in seen] == [("resync", first.client.info().last_seq)]
     with lab(tmp_path) as second:
         assert second.client.submit(spec()).job_id == "j13"
+        assert_replay_equals_live(second)
+
+
+def cut(text: str, share: float) -> str:
+    return text[: int(len(text) * share)]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *(partial(cut, share=share) for share in (0.0, 0.01, 0.5, 0.99)),
+        lambda text: text.replace('"jobs":', '"jobs":7,"were":'),
+        lambda text: text.replace('"recent":{', '"recent":[],"were":{'),
+        lambda text: "[]",
+        lambda text: "\x00" * 40,
+    ],
+)
+def test_a_damaged_snapshot_falls_back_to_the_older_one(tmp_path: Path, damage: Callable[[str], str]) -> None:
+    with lab(tmp_path, snapshot_every=4, journal_keep_s=0.0) as first:
+        for _ in range(6):
+            job = first.client.submit(spec())
+            first.in_state(job.job_id, "running")
+            first.finish(job.job_id)
+            first.in_state(job.job_id, "succeeded")
+        last = first.client.submit(spec())
+        first.in_state(last.job_id, "running")
+    with sqlite3.connect(tmp_path / "runtime.db") as database:
+        seq, text = database.execute("SELECT seq, payload FROM snapshots ORDER BY seq DESC LIMIT 1").fetchone()
+        assert database.execute("SELECT count(*) FROM snapshots").fetchone() == (2,)
+        database.execute("UPDATE snapshots SET payload = ? WHERE seq = ?", (damage(text), seq))
+    database.close()
+    with lab(tmp_path) as second:
+        assert second.client.job(last.job_id).state in ("starting", "running")
+        assert second.client.submit(spec()).job_id == "j8"
         assert_replay_equals_live(second)
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from lab import Lab, key, lab, spec, until
 
-from runtime.engines.fake import ByHand, Refusal
+from runtime.engines.fake import ByHand, Obedient, Refusal
 from runtime.model.states import ExitReason
+from runtime.scheduling.policy import Policy
 from runtime_client.errors import Conflict, InvalidSpec, NotFound
 from runtime_client.models import NewRun, RunUpdate
 
@@ -53,6 +54,27 @@ def test_a_token_is_known_after_its_job_has_ended(made: Lab) -> None:
     made.finish("j1")
     made.in_state("j1", "succeeded")
     assert made.client.submit(spec(idempotency_token="t")).state == "succeeded"
+
+
+def test_a_job_goes_on_after_its_time_limit_until_its_total_is_used_up(tmp_path: Path) -> None:
+    with lab(tmp_path, script=Obedient()) as made:
+        limits = {"timeout_minutes": 0.005, "on_timeout": "resume", "max_total_minutes": 0.0125}
+        job = made.client.submit(spec(**limits))
+        for attempt in (1, 2):
+            made.do(lambda attempt=attempt: made.engine.checkpoint(key("j1", attempt), step=attempt))
+            until(lambda attempt=attempt: len(made.client.job("j1").attempts) > attempt)
+        ended = made.in_state("j1", "failed")
+    assert [attempt.stop_cause for attempt in ended.attempts] == ["renew", "renew", "timeout"]
+    assert [attempt.outcome for attempt in ended.attempts] == ["timed_out"] * 3
+    assert (ended.n_preemptions, ended.n_retries, ended.run_id) == (0, 0, job.run_id)
+    assert ended.state_reason == "run timeout: its total running time of 0.75 s is over"
+
+
+def test_a_job_that_saves_nothing_is_not_renewed_for_ever(tmp_path: Path) -> None:
+    with lab(tmp_path, script=Obedient(), policy=Policy(retry_backoff_s=0.01)) as made:
+        made.client.submit(spec(timeout_minutes=0.001, on_timeout="resume"))
+        ended = made.in_state("j1", "failed")
+    assert (ended.exit_reason, len(ended.attempts)) == ("no_checkpoint_progress", 3)
 
 
 def test_tokens_of_different_projects_are_different(made: Lab) -> None:
@@ -299,3 +321,16 @@ def test_nothing_is_started_while_the_disk_is_low(tmp_path: Path) -> None:
         made.engine.free = 10**9
         made.in_state(made.client.jobs(states=["queued"])[-1].job_id, "running", "starting")
         assert made.client.info().notices == ()
+
+
+def test_a_restart_of_the_machine_sends_jobs_back_to_their_checkpoint(made: Lab) -> None:
+    made.client.submit(spec(max_retries=0))
+    made.in_state("j1", "running")
+    made.do(lambda: made.engine.checkpoint(key("j1"), 5))
+    until(lambda: made.client.job("j1").checkpoint_step == 5)
+    made.do(lambda: made.engine.finish(key("j1"), exit_code=None, supervisor_lost=True, node_restarted=True))
+    again = until(lambda: (len((view := made.client.job("j1")).attempts) == 2 and view) or None)
+    first = again.attempts[0]
+    assert (first.outcome, first.exit_reason) == ("node_lost", "node_lost")
+    assert first.evidence == "the machine was restarted while it ran"
+    assert until(lambda: made.engine.attempts.get(key("j1", 2))).order.resume_step == 5

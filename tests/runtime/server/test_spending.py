@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from runtime.model.nouns import Placement
-from runtime.model.states import AttemptOutcome, JobState
+from runtime.model.states import AttemptOutcome, JobState, StopCause
 from runtime.server.spending import (
     Account,
     Group,
@@ -35,6 +35,7 @@ def row(
         placements=(Placement(node_id="a", devices=(0, 1), first_rank=0),),
         ordered_at=begin,
         ended_at=None if outcome is None else end,
+        stop_cause=None,
         outcome=outcome,
         project="vision",
         session_id="s1",
@@ -61,6 +62,8 @@ def split(found: Used) -> dict[str, float]:
         (used(row(PREEMPTED, state=JobState.QUEUED)), {"lost_to_preemption": 80.0}),
         (used(row(PREEMPTED), saved_at=140.0), {"useful": 60.0, "lost_to_preemption": 20.0}),
         (used(row(FAILED), saved_at=140.0), {"useful": 60.0, "failed": 20.0}),
+        (used(replace(row(AttemptOutcome.TIMED_OUT), stop_cause=StopCause.RENEW)), {"lost_to_preemption": 80.0}),
+        (used(replace(row(AttemptOutcome.TIMED_OUT), stop_cause=StopCause.TIMEOUT)), {"failed": 80.0}),
         (used(row(AttemptOutcome.NODE_LOST)), {"failed": 80.0}),
         (used(row(PREEMPTED, state=JobState.FAILED), saved_at=140.0), {"failed": 60.0, "lost_to_preemption": 20.0}),
         (used(row(SUCCEEDED, begin=50.0, end=120.0)), {"useful": 40.0}),

@@ -70,6 +70,7 @@ def test_openb_takes_classes_and_waits_from_the_trace() -> None:
     assert len(jobs) + sum(skipped.n_by_reason.values()) == 200
     assert {job.priority_class for job in jobs} <= {"critical", "normal", "exploratory"}
     assert all(job.recorded_wait_s is not None and job.recorded_wait_s >= 0 for job in jobs)
+    assert jobs[0].experiment == "LS 12000 16384 1000"
     first = jobs[0]
     assert (first.job_id, first.submitted_at_s, first.run_s) == ("openb-pod-0000", 0.0, 12537496.0)
     assert skipped.n_simplified["asked for a share of a device and get a whole one"] > 0
@@ -80,6 +81,7 @@ def test_hp_spot_jobs_are_workers_on_nodes(tmp_path: Path) -> None:
     assert [job.priority_class for job in jobs] == ["critical", "exploratory", "exploratory"]
     assert [(job.n_devices, job.devices_per_node) for job in jobs] == [(1, 1), (64, 4), (1, 1)]
     assert jobs[1].accelerator == "A100-SXM4-80GB"
+    assert [(job.project, job.experiment) for job in jobs[:2]] == [("13", "HP 20 CPU"), ("57", "Spot 15 CPU")]
     assert (sum(skipped.n_by_reason.values()), sum(skipped.n_simplified.values())) == (1, 1)
 
 
@@ -90,7 +92,17 @@ def test_sacct_jobs_are_those_that_ran_on_devices(tmp_path: Path) -> None:
     assert (first.n_devices, first.devices_per_node, first.accelerator) == (8, 4, "a100")
     assert (first.run_s, first.recorded_wait_s, first.priority_class) == (3600.0, 300.0, "high")
     assert (jobs[1].priority_class, jobs[1].run_s) == ("gpu", 90.0)
+    assert {job.experiment for job in jobs} == {""}
     assert skipped.n_by_reason == {"never started": 1, "had not ended yet": 1, "asks for no device": 1}
+
+
+def test_sacct_jobs_of_one_name_and_user_are_one_experiment(tmp_path: Path) -> None:
+    header = "JobID|JobName|User|Submit|Start|End|AllocTRES"
+    times = "2026-01-05T10:00:00|2026-01-05T10:05:00|2026-01-05T11:05:00|gres/gpu=1"
+    names = ("1|train_7|ann", "2|train_8|ann", "3|train_8|bob", "4|eval|ann")
+    text = "\n".join([header, *(f"{name}|{times}" for name in names)])
+    jobs, _ = read(Format.SACCT, written(tmp_path, text + "\n"))
+    assert [job.experiment for job in jobs] == ["ann/train", "ann/train", "bob/train", "ann/eval"]
 
 
 def test_sacct_without_devices_says_what_to_ask_for(tmp_path: Path) -> None:
@@ -162,6 +174,7 @@ def journal_file(tmp_path: Path) -> Path:
 def test_our_journal_tells_how_long_jobs_need(journal_file: Path) -> None:
     jobs, skipped = read(Format.JOURNAL, journal_file)
     assert {job.job_id: job.run_s for job in jobs} == {"j1": 1000.0 + COSTS.restart_s, "j2": 100.0, "j3": 70.0}
+    assert {job.experiment for job in jobs} == {"trace"}
     assert {job.job_id: job.recorded_wait_s for job in jobs} == {"j1": 0.0, "j2": 20.0, "j3": 0.0}
     assert skipped.n_by_reason == {"had not ended yet": 1}
 

@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 from scenarios import DATA, trace_job
 
-from runtime.scheduling.policy import Policy
 from runtime.simulator.cluster import parse_nodes
 from runtime.simulator.errors import BadScenario, BadTrace
 from runtime.simulator.instants import parse_duration, parse_window
-from runtime.simulator.policy_file import read_policy
 from runtime.simulator.workload import arranged, shaped, with_classes, with_critical_share
 
 
@@ -108,39 +106,3 @@ def test_jobs_of_one_moment_keep_the_order_of_the_file() -> None:
 @pytest.mark.parametrize(("n", "unit"), [(1, None), (3, 3), (8, 8), (12, None)])
 def test_a_gang_is_on_one_node_where_it_fits_on_one(n: int, unit: int | None) -> None:
     assert shaped(trace_job("j", 0, 1, n=n), node_size=8).devices_per_node == unit
-
-
-def test_a_policy_file_changes_what_it_names(tmp_path: Path) -> None:
-    path = tmp_path / "policy.yaml"
-    path.write_text("min_run_s: 60\nclasses:\n  urgent: {priority: 9, is_preemptible: false}\n")
-    policy = read_policy(path)
-    assert (policy.min_run_s, policy.max_stalled) == (60.0, Policy().max_stalled)
-    assert policy.classes["urgent"].priority == 9
-
-
-def test_an_empty_policy_file_is_the_default(tmp_path: Path) -> None:
-    path = tmp_path / "policy.yaml"
-    path.write_text("# nothing yet\n")
-    assert read_policy(path) == Policy()
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("min_runs: 1", "there are: .*min_run_s"),
-        ("min_run_s: soon", "must be a number"),
-        ("min_run_s: -1", "not negative"),
-        ("max_stalled: 1.5", "a whole number"),
-        ("[1]", "must be a map"),
-        ("a: [", "can not be read"),
-        ("classes: {}", "must be a map of names"),
-        ("classes: {a: {priority: 1}}", "exactly"),
-        ("classes: {a: {priority: x, is_preemptible: true}}", "whole number"),
-        ("classes: {a: {priority: 1, is_preemptible: 1}}", "true or false"),
-    ],
-)
-def test_a_broken_policy_file_is_refused_with_the_reason(tmp_path: Path, text: str, words: str) -> None:
-    path = tmp_path / "policy.yaml"
-    path.write_text(text)
-    with pytest.raises(BadTrace, match=words):
-        read_policy(path)

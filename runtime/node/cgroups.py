@@ -1,0 +1,141 @@
+"""A control group for each attempt, where this user may make one: everything it starts stays in it.
+
+Version 2 wherever it is mounted, else one hierarchy of version 1. It is the second line: a supervisor is the subreaper
+of its attempt and finds its tree without it; where no group can be made, nothing is missing but the second line.
+Standard library only: the supervisors import this.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+_HIERARCHIES = ("", "name=systemd", "pids", "freezer")
+"""As /proc/self/cgroup names them, in the order they are tried. Empty: version 2."""
+_PREFIX = "nightlab-"
+
+_found: list[str | None] = []
+
+
+def root() -> str | None:
+    """Where groups can be made; None: nowhere. Tried once per process and inherited by its forks."""
+    if not _found:
+        _found.append(next((folder for folder in _candidates() if _is_usable(folder)), None))
+    return _found[0]
+
+
+def make(marker: str) -> str | None:
+    """A new group for the attempt with that marker; None: it can not be had."""
+    folder = root()
+    if folder is None:
+        return None
+    path = os.path.join(folder, _PREFIX + marker)
+    try:
+        os.mkdir(path)
+    except FileExistsError:
+        return path
+    except OSError:
+        return None
+    return path
+
+
+def enter(path: str) -> None:
+    """Move the calling process into the group. Raises OSError."""
+    with open(os.path.join(path, "cgroup.procs"), "wb", buffering=0) as file:
+        file.write(b"0")
+
+
+def is_of(path: object, marker: str) -> bool:
+    """Whether a recorded path is the group of that attempt and no other: a job can reach its records."""
+    if not isinstance(path, str) or os.path.normpath(path) != path or os.path.basename(path) != _PREFIX + marker:
+        return False
+    return any(path.startswith(mount + os.sep) for _, mount, _ in _mounts())
+
+
+def members(path: str) -> set[int]:
+    """Living processes of the group and of groups that the attempt made below it."""
+    found: set[int] = set()
+    for folder, _, _ in os.walk(path):
+        try:
+            with open(os.path.join(folder, "cgroup.procs"), "rb") as file:
+                found.update(int(line) for line in file.read().split())
+        except OSError:
+            continue
+    found.discard(0)
+    return found
+
+
+def kill(path: str) -> bool:
+    """SIGKILL to all members, at once where the kernel can. False: there were none."""
+    there = members(path)
+    if not there:
+        return False
+    try:
+        with open(os.path.join(path, "cgroup.kill"), "wb", buffering=0) as file:
+            file.write(b"1")
+    except OSError:  # Version 1, or a kernel before 5.14.
+        for pid in there:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                continue
+    return True
+
+
+def remove(path: str) -> None:
+    """Take an empty group away, with those below it. One that is not empty stays."""
+    for folder, _, _ in os.walk(path, topdown=False):
+        try:
+            os.rmdir(folder)
+        except OSError:
+            continue
+
+
+def _candidates() -> list[str]:
+    """Our own group in each hierarchy."""
+    try:
+        with open("/proc/self/cgroup", encoding="utf-8", errors="surrogateescape") as file:
+            own = [line.rstrip("\n").split(":", 2) for line in file]
+    except OSError:
+        return []
+    paths = {name: path for _, names, path in own for name in (names.split(",") if names else [""])}
+    found = []
+    for wanted in _HIERARCHIES:
+        for name, mount, shown in _mounts():
+            if wanted in name and wanted in paths:
+                below = os.path.relpath(paths[wanted], shown)
+                if not below.startswith(".."):
+                    found.append(os.path.normpath(os.path.join(mount, below)))
+    return found
+
+
+def _mounts() -> list[tuple[frozenset[str], str, str]]:
+    """(hierarchies, mount point, which of its groups is shown there) of each control group mount, see proc(5)."""
+    found = []
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return []
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        kind, _, rest = after.partition(" ")
+        words = before.split(" ")
+        if kind == "cgroup2":
+            found.append((frozenset({""}), words[4], words[3]))
+        elif kind == "cgroup":
+            found.append((frozenset(rest.split(" ")[-1].split(",")), words[4], words[3]))
+    return found
+
+
+def _is_usable(folder: str) -> bool:
+    if not os.access(os.path.join(folder, "cgroup.procs"), os.W_OK):
+        return False
+    probe = os.path.join(folder, f"{_PREFIX}try-{os.getpid()}")
+    try:
+        os.mkdir(probe)
+    except OSError:
+        return False
+    is_usable = os.access(os.path.join(probe, "cgroup.procs"), os.W_OK)
+    os.rmdir(probe)
+    return is_usable

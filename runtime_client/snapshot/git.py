@@ -1,0 +1,123 @@
+"""What git says about a folder: which files are code, at which commit, and what was changed since.
+
+Every call runs git itself, without locks and without asking anybody; a folder that is in no work tree, or a machine
+without git, has no answer (None).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ANSWER_S = 60.0
+DIFF_LIMIT_BYTES = 8 * 1024 * 1024
+"""A longer difference is cut: the archive has the files themselves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    commit: str | None
+    """None: nothing was committed yet."""
+    branch: str | None
+    """None: a detached head."""
+    is_dirty: bool
+    """Files differ from the commit, or are unknown to it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitListing:
+    files: frozenset[str]
+    """Code: tracked or new files, relative to the folder. A folder among them is a repository of its own."""
+    ignored: frozenset[str]
+    """What the rules of git leave out; of an ignored folder only its name. Relative to the folder."""
+    commit: Commit
+    watched: tuple[str, ...]
+    """Absolute paths whose change may change this answer."""
+
+
+def listing(folder: Path) -> GitListing | None:
+    """Source: git's `status --porcelain=v2`, `ls-files` (git-scm.com)."""
+    place = _ask(folder, "rev-parse", "--show-prefix", "--absolute-git-dir", "--git-common-dir")
+    if place is None:
+        return None
+    prefix, git_dir, common = (os.fsdecode(line) for line in place.split(b"\n")[:3])
+    status = _ask(
+        folder, "status", "--porcelain=v2", "--branch", "-z", "--ignored=matching", "--untracked-files=all", "--", "."
+    )
+    tracked = _ask(folder, "ls-files", "-z", "--cached")
+    if status is None or tracked is None:
+        return None
+    files = {os.fsdecode(name) for name in tracked.split(b"\0") if name}
+    ignored: set[str] = set()
+    heads: dict[str, str] = {}
+    is_dirty = False
+    for kind, text in _entries(status):
+        if kind == "#":
+            name, _, value = text.partition(" ")
+            heads[name] = value
+        elif kind == "!":
+            ignored.add(text.removeprefix(prefix).rstrip("/"))
+        else:
+            is_dirty = True
+            if kind == "?":
+                files.add(text.removeprefix(prefix).rstrip("/"))
+    commit, branch = heads.get("branch.oid"), heads.get("branch.head")
+    return GitListing(
+        files=frozenset(files),
+        ignored=frozenset(ignored),
+        commit=Commit(
+            commit=None if commit == "(initial)" else commit,
+            branch=None if branch == "(detached)" else branch,
+            is_dirty=is_dirty,
+        ),
+        watched=_watched(git_dir, os.path.join(str(folder), common), branch),
+    )
+
+
+def difference(folder: Path) -> bytes:
+    """The changes to tracked files since the commit, as a patch; empty when there are none, or no commit."""
+    found = _ask(folder, "diff", "--binary", "--no-color", "--no-ext-diff", "HEAD", "--", ".")
+    return (found or b"")[:DIFF_LIMIT_BYTES]
+
+
+def _watched(git_dir: str, common: str, branch: str | None) -> tuple[str, ...]:
+    """Of the repository: head, index, rules. A commit changes the head's log of moves, or the branch's file."""
+    inside = [os.path.join(git_dir, name) for name in ("HEAD", "index", "logs/HEAD")]
+    shared = [os.path.join(common, name) for name in ("info/exclude", "packed-refs")]
+    if branch is not None:
+        shared.append(os.path.join(common, "refs/heads", branch))
+    return (*inside, *shared, os.path.expanduser("~/.config/git/ignore"), os.path.expanduser("~/.gitconfig"))
+
+
+def _entries(status: bytes) -> Iterator[tuple[str, str]]:
+    """(kind, text) of each entry; renamed ones carry a second path, which is skipped."""
+    parts = iter(status.split(b"\0"))
+    for part in parts:
+        if not part:
+            continue
+        kind = chr(part[0])
+        if kind == "2":
+            next(parts, None)
+        yield kind, os.fsdecode(part[2:])
+
+
+def _ask(folder: Path, *words: str) -> bytes | None:
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+        environment.pop(name, None)  # A hook of another repository may be what runs us.
+    try:
+        answer = subprocess.run(
+            ["git", "-c", "core.fsmonitor=false", *words],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=ANSWER_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return answer.stdout if answer.returncode == 0 else None
