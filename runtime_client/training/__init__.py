@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .checkpoints import Checkpoints, Saved
-    from .context import Context, context
     from .metrics import flush_metrics, log_metrics
+    from .process_context import Context, context
     from .script import checkpoint, end_step, finish_as_preempted, restore
     from .stopping import ignore_stop_signal, should_stop
 
@@ -33,9 +33,9 @@ __all__ = [
 
 _MODULE_BY_NAME = {
     "Checkpoints": ".checkpoints",
-    "Context": ".context",
+    "Context": ".process_context",
     "Saved": ".checkpoints",
-    "context": ".context",
+    "context": ".process_context",
     "flush_metrics": ".metrics",
     "ignore_stop_signal": ".stopping",
     "log_metrics": ".metrics",
@@ -46,7 +46,4 @@ _MODULE_BY_NAME = {
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Kept under its name: `context` is a function and a module, and the function is meant.
-    found = getattr(import_module(_MODULE_BY_NAME.get(name, ".script"), __name__), name)
-    globals()[name] = found
-    return found
+    return getattr(import_module(_MODULE_BY_NAME.get(name, ".script"), __name__), name)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from . import durable, ranks
-from .context import Context, context
 from .manifest import complete_in, folder_name, is_complete, step_of, steps_in
 from .metrics import put_unsent, take_unsent
+from .process_context import Context, context
 
 STATE = "state.pickle"
 

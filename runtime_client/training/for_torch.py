@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,7 +11,7 @@ from typing import Any, Protocol
 import torch
 
 from . import ranks
-from .context import context
+from .process_context import context
 from .random_state import random_state, restore_random_state
 from .script import end_step, restore
 
@@ -119,6 +120,8 @@ class BatchOrder:
 def _read(folder: Path) -> Any:
     """Raises UnpicklingError for a file that is damaged."""
     path = folder / STATE
+    if path.exists() and not zipfile.is_zipfile(path):
+        raise pickle.UnpicklingError(f"{path} is no file of torch.save")
     try:
         return torch.load(path, map_location="cpu", weights_only=False)
     except RuntimeError as error:

@@ -14,9 +14,9 @@ from typing import Any
 from transformers import TrainerCallback
 
 from .checkpoints import Checkpoints
-from .context import context
 from .loader_workers import shield_workers
 from .metrics import log_metrics
+from .process_context import context
 from .script import checkpoint, finish_as_preempted
 from .stopping import notice, should_stop
 

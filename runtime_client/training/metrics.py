@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, SupportsFloat
 
 from . import ranks
-from .context import Context, context
+from .process_context import Context, context
 
 if TYPE_CHECKING:
     from .gateway import Gateway, Point
@@ -163,7 +163,7 @@ def log_metrics(values: Mapping[str, SupportsFloat], *, step: int = 0, echo: boo
     points: list[Point] = [(_checked(name), float(value), int(step), at_ms) for name, value in values.items()]
     sender = _sender_of(found)
     if echo or (echo is None and sender is None):
-        print(f"step {step}: " + ", ".join(f"{name} {value:.6g}" for name, value, *_ in points), flush=True)
+        print(f"step {step}: " + ", ".join(f"{name} {value!r}" for name, value, *_ in points), flush=True)
     if sender is not None:
         sender.put(points)
 

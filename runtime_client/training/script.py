@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from . import metrics, stopping
 from .checkpoints import Checkpoints, Saved
-from .context import context
+from .process_context import context
 
 EXIT_REQUEUE = 75
 """Exit code: checkpointed, run me again (EX_TEMPFAIL of sysexits.h)."""

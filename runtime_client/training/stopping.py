@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 
 from . import ranks
-from .context import Context, context
+from .process_context import Context, context
 
 PATIENCE_S = 10.0
 """How long a rank without collectives waits for the others to say where they are."""

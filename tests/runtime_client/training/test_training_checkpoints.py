@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from runtime_client.training.checkpoints import Checkpoints
-from runtime_client.training.context import Context, context_from
 from runtime_client.training.manifest import complete_in, folder_name, is_complete
+from runtime_client.training.process_context import Context, context_from
 
 
 def job(folder: Path, *, resume: bool = True) -> Context:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime_client.training.context import context_from
+from runtime_client.training.process_context import context_from
 
 NOWHERE = Path("/nowhere")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from training_process import Attempt, eventually
 
-from runtime_client.training.context import context_from
+from runtime_client.training.process_context import context_from
 from runtime_client.training.stopping import StopNotice
 
 LOOP = """
