@@ -22,7 +22,7 @@ from runtime_client.models import (
     Environment,
     MetricSource,
 )
-from runtime_client.models.spec import NAME_PATTERN
+from runtime_client.models.spec import NAME_PATTERN, HangMinutes
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -110,6 +110,7 @@ class JobTemplate(TaskPart):
     env_variables: dict[str, str] = Field(default_factory=dict)
     metric_sources: tuple[MetricSource, ...] = ()
     timeout_minutes: Positive | None = None
+    hang_minutes: HangMinutes = None
     grace_seconds: float = Field(default=30.0, ge=0, le=3600)
     max_retries: int = Field(default=0, ge=0, le=100)
 

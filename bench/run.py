@@ -17,9 +17,18 @@ from bench.figure import Measure, Unavailable
 
 MEASURES = {
     "start.cold_ratio": "start:cold_ratio",
+    "start.warm_speedup": "warm:warm_speedup",
+    "start.peers": "peers:start_table",
     "start.throughput": "start:throughput",
     "start.submits": "start:submits",
     "start.submits_batch": "start:submits_batch",
+    "snapshot.ms": "warm:snapshot_ms",
+    "preempt.latency_s": "attempts:preempt_latency_s",
+    "kill.seconds": "attempts:kill_seconds",
+    "adopt.seconds": "attempts:adopt_seconds",
+    "health.level0_ms": "attempts:level0_ms",
+    "idle.cpu_percent": "attempts:idle_cpu_percent",
+    "idle.rss_mb": "attempts:idle_rss_mb",
     "ingest.log_ms": "ingest:log_ms",
     "sched.round_ms_10k": "rounds:round_ms_10k",
     "sched.round_ms_100k": "rounds:round_ms_100k",
@@ -29,6 +38,7 @@ MEASURES = {
     "sched.philly_lost_percent": "sched:philly_lost_percent",
     "sched.philly_rest_ratio": "sched:philly_rest_ratio",
     "sched.overload_p99_s": "sched:overload_p99_s",
+    "sched.busy_percent": "busy:busy_percent",
     "agent.step_ms": "agent:step_ms",
     "cli.help_ms": "cli:help_ms",
 }

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
 from runtime_client.models import JobView
 from runtime_client.protocol import Runtime
 
+from .job_output import StreamsFollower
 from .output import duration, note
 from .patience import patiently
 
@@ -18,14 +18,25 @@ PAUSE_MAX_S = 1.0
 class JobFollower:
     """Prints what is new at each `step`."""
 
-    def __init__(self, client: Runtime, job_id: str, *, shows_output: bool, shows_state: bool) -> None:
+    def __init__(
+        self,
+        client: Runtime,
+        job_id: str,
+        *,
+        shows_output: bool,
+        shows_state: bool,
+        rank: str | None = None,
+        attempt: int | None = None,
+    ) -> None:
+        """`rank`: see `job_output.is_wanted`; `attempt`: only this one (None: all, one after the other)."""
         self._client = client
         self._job_id = job_id
+        self._rank = rank
+        self._only = attempt
+        self._streams: StreamsFollower | None = None
         self._shows_output = shows_output
         self._shows_state = shows_state
         self._said = ""
-        self._attempt = 0
-        self._offset = 0
 
     def until_end(self) -> JobView:
         """Return when the job has ended and all its output is printed.
@@ -54,23 +65,16 @@ class JobFollower:
         if not self._shows_output:
             return False
         has_printed = False
-        for attempt in (one.attempt for one in job.attempts if one.attempt >= self._attempt):
-            if attempt > self._attempt:
-                self._attempt, self._offset = attempt, 0
-            has_printed |= self._print_attempt()
+        last = self._streams.attempt if self._streams is not None else 0
+        for attempt in (one.attempt for one in job.attempts if one.attempt >= last):
+            if self._only not in (None, attempt):
+                continue
+            if self._streams is None or attempt > self._streams.attempt:
+                self._streams = StreamsFollower(
+                    client=self._client, job_id=self._job_id, attempt=attempt, rank=self._rank
+                )
+            has_printed |= self._streams.step()
         return has_printed
-
-    def _print_attempt(self) -> bool:
-        has_printed = False
-        while True:
-            chunk = patiently(lambda: self._client.logs(self._job_id, attempt=self._attempt, offset=self._offset))
-            if chunk.text:
-                sys.stdout.write(chunk.text)
-                sys.stdout.flush()
-                has_printed = True
-            if chunk.next_offset == self._offset:
-                return has_printed
-            self._offset = chunk.next_offset
 
 
 def state_line(job: JobView) -> str:

@@ -1,18 +1,14 @@
-"""One job for a person: what it is, where it stands, its attempts; and the end of its output."""
+"""One job for a person: what it is, where it stands, its attempts."""
 
 from __future__ import annotations
 
 import shlex
 import time
 
-from runtime_client.models import AttemptView, JobView, LogChunk
-from runtime_client.protocol import Runtime
+from runtime_client.models import AttemptView, JobView
 
 from .following import state_line
 from .output import ago, duration, print_table
-
-BYTES_A_LINE = 200
-CHUNK_LIMIT_BYTES = 16 * 1024 * 1024
 
 
 def print_job(job: JobView) -> None:
@@ -26,8 +22,11 @@ def print_job(job: JobView) -> None:
         ("python", spec.environment.python or ""),
         ("folder", spec.code_source.root_path if spec.code_source else "a scratch folder"),
         ("parameters", ", ".join(f"{name}={value}" for name, value in spec.parameters.items())),
+        ("waits for", ", ".join(f"{one.job} ({one.condition.value})" for one in spec.depends_on)),
+        ("array", "" if spec.array_task is None else f"{spec.array_task.array_id}, index {spec.array_task.index}"),
         ("submitted", ago(job.submitted_at)),
         ("checkpoint", "" if job.checkpoint_step is None else f"step {job.checkpoint_step}"),
+        ("suggestion", "" if job.suggestion is None else job.suggestion.why),
         ("MLflow run", job.mlflow_url or job.run_id),
     ]
     print(state_line(job))
@@ -40,6 +39,9 @@ def print_job(job: JobView) -> None:
             ("attempt", "outcome", "where", "started", "ran", "exit", "why"),
             [_attempt_row(attempt) for attempt in job.attempts],
         )
+        newest = job.attempts[-1]
+        if newest.launch is not None:
+            print(f"\nattempt {newest.attempt} was started {newest.launch}: {newest.launch_why}")
 
 
 def _attempt_row(attempt: AttemptView) -> tuple[str, ...]:
@@ -55,15 +57,3 @@ def _attempt_row(attempt: AttemptView) -> tuple[str, ...]:
         "" if attempt.exit_code is None else str(attempt.exit_code),
         attempt.evidence or attempt.exit_reason or "",
     )
-
-
-def last_lines(client: Runtime, job_id: str, attempt: int | None, n_lines: int) -> LogChunk:
-    """The last lines of an attempt's output; reads backwards no further than needed, and 16 MiB at most."""
-    size = min(CHUNK_LIMIT_BYTES, max(4096, n_lines * BYTES_A_LINE))
-    while True:
-        chunk = client.logs(job_id, attempt=attempt, offset=-size, limit=size)
-        lines = chunk.text.splitlines(keepends=True)
-        is_all = len(chunk.text.encode()) < size
-        if len(lines) > n_lines or is_all or size >= CHUNK_LIMIT_BYTES:
-            return chunk.model_copy(update={"text": "".join(lines[-n_lines:])})
-        size = min(CHUNK_LIMIT_BYTES, size * 4)

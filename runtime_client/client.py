@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from pydantic_core import to_json
 
 from .answers import as_many, as_one, segment
+from .arrays import ArrayCalls
 from .errors import InvalidSpec, TimedOut
 from .home import CODE_FOLDER, default_home, read_address
 from .models import (
@@ -24,6 +25,8 @@ from .models import (
     JobSpec,
     JobView,
     LogChunk,
+    LogErrors,
+    LogStreams,
     MetricPoint,
     NewRun,
     NodeView,
@@ -33,7 +36,7 @@ from .models import (
     SubmitResult,
 )
 from .operator import OperatorCalls
-from .packing import Packer
+from .packing import Packer, with_sure_positions
 from .stream import read_events
 from .transport import Query, QueryValue, Transport
 
@@ -49,7 +52,7 @@ _POINTS: TypeAdapter[list[MetricPoint]] = TypeAdapter(list[MetricPoint])
 _NODES: TypeAdapter[list[NodeView]] = TypeAdapter(list[NodeView])
 
 
-class RuntimeClient(OperatorCalls):
+class RuntimeClient(OperatorCalls, ArrayCalls):
     """Implements `runtime_client.protocol.Runtime`. May be shared between threads; make it after a fork."""
 
     def __init__(
@@ -104,7 +107,7 @@ class RuntimeClient(OperatorCalls):
         return as_one(JobView, self._transport.call("POST", "/v1/jobs", body=body, is_repeatable=True))
 
     def submit_many(self, specs: Sequence[JobSpec]) -> list[SubmitResult]:
-        packed = self._packer.pack_many(specs)
+        packed = with_sure_positions(self._packer.pack_many(specs), BATCH_SIZE)
         ready = [spec.model_dump(mode="json") for spec in packed if not isinstance(spec, InvalidSpec)]
         results: list[SubmitResult] = []
         for first in range(0, len(ready), BATCH_SIZE):
@@ -123,6 +126,7 @@ class RuntimeClient(OperatorCalls):
         states: Sequence[str] | None = None,
         session_id: str | None = None,
         project: str | None = None,
+        array_id: str | None = None,
         limit: int = 100,
         before: str | None = None,
     ) -> list[JobView]:
@@ -131,7 +135,8 @@ class RuntimeClient(OperatorCalls):
             if not states:
                 return []
             query["state"] = list(states)
-        for name, value in (("session_id", session_id), ("project", project), ("before", before)):
+        named = {"session_id": session_id, "project": project, "array_id": array_id, "before": before}
+        for name, value in named.items():
             if value is not None:
                 query[name] = value
         return as_many(_JOBS, self._transport.call("GET", "/v1/jobs", query=query))
@@ -148,11 +153,25 @@ class RuntimeClient(OperatorCalls):
     def explain(self, job_id: str) -> Explanation:
         return as_one(Explanation, self._transport.call("GET", f"/v1/jobs/{segment(job_id)}/explain"))
 
-    def logs(self, job_id: str, *, attempt: int | None = None, offset: int = 0, limit: int = 1 << 20) -> LogChunk:
-        query: dict[str, QueryValue] = {"offset": offset, "limit": limit}
-        if attempt is not None:
-            query["attempt"] = attempt
+    def logs(
+        self,
+        job_id: str,
+        *,
+        attempt: int | None = None,
+        offset: int = 0,
+        limit: int = 1 << 20,
+        stream: str = "main",
+    ) -> LogChunk:
+        query: dict[str, QueryValue] = {"offset": offset, "limit": limit, "stream": stream, **_of_attempt(attempt)}
         return as_one(LogChunk, self._transport.call("GET", f"/v1/jobs/{segment(job_id)}/logs", query=query))
+
+    def log_streams(self, job_id: str, *, attempt: int | None = None) -> LogStreams:
+        path = f"/v1/jobs/{segment(job_id)}/logs/streams"
+        return as_one(LogStreams, self._transport.call("GET", path, query=_of_attempt(attempt)))
+
+    def log_errors(self, job_id: str, *, attempt: int | None = None) -> LogErrors:
+        path = f"/v1/jobs/{segment(job_id)}/logs/errors"
+        return as_one(LogErrors, self._transport.call("GET", path, query=_of_attempt(attempt)))
 
     def metrics(self, job_id: str, *, keys: Sequence[str] | None = None) -> list[MetricPoint]:
         query: Query = {} if keys is None else {"key": list(keys)}
@@ -208,3 +227,7 @@ class RuntimeClient(OperatorCalls):
 
 def _body(refusal: InvalidSpec) -> ErrorBody:
     return ErrorBody(code=refusal.code, kind=ErrorKind.INVALID, message=refusal.message, path=refusal.path)
+
+
+def _of_attempt(attempt: int | None) -> dict[str, QueryValue]:
+    return {} if attempt is None else {"attempt": attempt}

@@ -24,6 +24,9 @@ from .models import (
     JobSpec,
     JobView,
     LogChunk,
+    LogErrorLine,
+    LogErrors,
+    LogStreams,
     MetricPoint,
     NewRun,
     NodeView,
@@ -32,6 +35,7 @@ from .models import (
     RunView,
     ServerInfo,
     SubmitResult,
+    SuggestionView,
 )
 
 PRIORITIES = {"critical": 100, "normal": 50, "exploratory": 10}
@@ -47,6 +51,7 @@ class FakeOutcome:
     exit_reason: str = "completed"
     """Anything else fails the job; a required metric that is missing or not finite fails it by itself."""
     evidence: str | None = None
+    suggestion: SuggestionView | None = None
     """Last line of output of a failed job."""
 
 
@@ -177,20 +182,38 @@ class FakeRuntime:
             job_id=job_id, state=view.state, summary=f"{job_id} is {view.state}", queue_position=position
         )
 
-    def logs(self, job_id: str, *, attempt: int | None = None, offset: int = 0, limit: int = 1 << 20) -> LogChunk:
+    def logs(
+        self,
+        job_id: str,
+        *,
+        attempt: int | None = None,
+        offset: int = 0,
+        limit: int = 1 << 20,
+        stream: str = "main",
+    ) -> LogChunk:
         self.n_calls += 1
         job = self._job(job_id)
         number = attempt or max(len(job.view.attempts), 1)
-        text = (job.outcome.evidence or "") if job.view.state in ENDED_STATES else ""
+        text = (job.outcome.evidence or "") if job.view.state in ENDED_STATES and stream == "main" else ""
         start = max(len(text) + offset, 0) if offset < 0 else offset
         piece = text[start : start + limit]
         return LogChunk(
             job_id=job_id,
             attempt=number,
+            stream=stream,
             text=piece,
             next_offset=start + len(piece),
             is_complete=job.view.state in ENDED_STATES and start + len(piece) >= len(text),
         )
+
+    def log_streams(self, job_id: str, *, attempt: int | None = None) -> LogStreams:
+        return LogStreams(job_id=job_id, attempt=self.logs(job_id, attempt=attempt).attempt, streams=("main",))
+
+    def log_errors(self, job_id: str, *, attempt: int | None = None) -> LogErrors:
+        """Every line of the evidence is one."""
+        found = self.logs(job_id, attempt=attempt)
+        lines = tuple(LogErrorLine(text=line, count=1, ranks=()) for line in found.text.splitlines())
+        return LogErrors(job_id=job_id, attempt=found.attempt, lines=lines, is_whole=True)
 
     def metrics(self, job_id: str, *, keys: Sequence[str] | None = None) -> list[MetricPoint]:
         self.n_calls += 1
@@ -473,6 +496,7 @@ class FakeRuntime:
             ended_at=self.now,
             exit_reason=reason,
             state_reason=evidence,
+            suggestion=job.outcome.suggestion if state == "failed" else None,
         )
         status = {"succeeded": "FINISHED", "cancelled": "KILLED"}.get(state, "FAILED")
         run = self._runs[job.view.run_id]

@@ -66,6 +66,24 @@ class Packer:
             return _refused(str(problem))
 
 
+def with_sure_positions(packed: Sequence[JobSpec | InvalidSpec], batch_size: int) -> list[JobSpec | InvalidSpec]:
+    """Those that name others by their place in the list are refused where the server would see another place."""
+    if len(packed) <= batch_size and not any(isinstance(one, InvalidSpec) for one in packed):
+        return list(packed)
+    return [_without_position(one) if isinstance(one, JobSpec) else one for one in packed]
+
+
+def _without_position(spec: JobSpec) -> JobSpec | InvalidSpec:
+    named = next((wanted.job for wanted in spec.depends_on if wanted.job.startswith("#")), None)
+    if named is None:
+        return spec
+    message = (
+        f"depends_on: {named} is the place of a job in a list that can not be sent as it is (a part of it was refused, "
+        "or it is too long for one request); name the job by token:, with an idempotency_token of its own"
+    )
+    return InvalidSpec(message, code="position_shifted", path="depends_on")
+
+
 def _refused(message: str) -> InvalidSpec:
     return InvalidSpec(message, code="snapshot_refused", path="code_source")
 

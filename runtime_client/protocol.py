@@ -12,6 +12,8 @@ from .models import (
     JobSpec,
     JobView,
     LogChunk,
+    LogErrors,
+    LogStreams,
     MetricPoint,
     NewRun,
     NodeView,
@@ -59,8 +61,24 @@ class Runtime(Protocol):
 
     def explain(self, job_id: str) -> Explanation: ...
 
-    def logs(self, job_id: str, *, attempt: int | None = None, offset: int = 0, limit: int = 1 << 20) -> LogChunk:
+    def logs(
+        self,
+        job_id: str,
+        *,
+        attempt: int | None = None,
+        offset: int = 0,
+        limit: int = 1 << 20,
+        stream: str = "main",
+    ) -> LogChunk:
         """Output of an attempt (None: the latest) from a byte offset; a negative offset counts from the end."""
+        ...
+
+    def log_streams(self, job_id: str, *, attempt: int | None = None) -> LogStreams:
+        """`main`, and the ranks that have output of their own."""
+        ...
+
+    def log_errors(self, job_id: str, *, attempt: int | None = None) -> LogErrors:
+        """The error lines of all ranks, alike ones counted together."""
         ...
 
     def metrics(self, job_id: str, *, keys: Sequence[str] | None = None) -> list[MetricPoint]:

@@ -67,6 +67,8 @@ def _connection(transport: Transport, since: int, wait_s: float | None) -> Itera
         yield None
         try:
             for message in httpx_sse.EventSource(answer).iter_sse():
+                if not message.data:
+                    continue  # A sign of life: to the decoder, an event of the last id without content.
                 yield EventView.model_validate_json(message.data)
         except (httpx_sse.SSEError, ValidationError) as error:
             raise ServerFault(f"the event stream is not understood: {error}", code="not_understood") from error

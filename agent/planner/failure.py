@@ -18,9 +18,17 @@ _ADVICE = {
     "run_timeout": f"raise job.timeout_minutes, or make one trial shorter; {_NEW}",
     "out_of_memory_device": f"make the default configuration smaller; {_NEW}",
     "out_of_memory_host": f"make the default configuration smaller; {_NEW}",
+    "bad_arguments": f"make job.args_style and the space fit the arguments of the script; {_NEW}",
+    "hung": f"look at stacks.txt among the logs of the attempt, or set job.hang_minutes; {_NEW}",
     "refused": f"correct what the runtime names in the task file; {_NEW}",
     "import_error": "install what is missing into the Python of environment.python",
     "missing_file": "put the file where the script looks for it",
+    "permission_denied": "let the user that nightlab runs as reach the file",
+    "network_error": "fetch what the script downloads beforehand, or connect the machine",
+    "disk_full": "free some space on the disk that the script writes to",
+    "address_in_use": "let the script take a free port instead of a fixed one",
+    "device_unavailable": "check with `nvidia-smi` that the driver works and that nobody else holds the devices",
+    "device_lost": "look at the device (`nvidia-smi`, the kernel log), and cordon its node meanwhile",
 }
 _OTHERWISE = "run the command by hand with the default parameters, and mend what its output says"
 """By exit reason. What needs another task file needs a new session; the rest is mended and resumed."""

@@ -73,7 +73,8 @@ def _reading(trial: TrialView, job: JobView, deps: Deps) -> Reading:
         return Reading(note=_with_names(f"metric {metric!r} never appeared", job, deps))
     evidence = next((a.evidence for a in reversed(job.attempts) if a.evidence), None) or job.state_reason or ""
     reason = job.exit_reason or job.state
-    return Reading(note=f"{reason}: {evidence}"[:_NOTE_LIMIT] if evidence else reason)
+    note = f"{reason}: {evidence}"[:_NOTE_LIMIT] if evidence else reason
+    return Reading(note=note if job.suggestion is None else f"{note}; suggestion: {job.suggestion.why}")
 
 
 def _read_as(objective: Objective, main: Objective) -> Objective:

@@ -35,6 +35,7 @@ def trial_job(task: Task, session: SessionView, trial: TrialView, *, fence: int)
         project=task.project,
         max_retries=task.job.max_retries,
         timeout_minutes=task.job.timeout_minutes,
+        hang_minutes=task.job.hang_minutes,
         grace_seconds=task.job.grace_seconds,
         metric_sources=task.job.metric_sources,
         success=SuccessCriteria(required_metrics=(metric_of(task, trial),)),

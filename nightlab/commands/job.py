@@ -28,7 +28,9 @@ RUN_EPILOG = """\b
 Examples:
   nightlab job run --gpus 1 -- python train.py --lr 3e-4
   nightlab job run --watch --param lr=3e-4 --args-style argparse -- python train.py
-  nightlab job run -f workload.yaml --override compute.num_accelerators=2"""
+  nightlab job run -f workload.yaml --override compute.num_accelerators=2
+  nightlab job run --array 0-99 --parallel 8 -- python train.py --fold {index}
+  nightlab job run --after a10 --after j7=any -- python collect.py"""
 
 app.command(
     epilog=RUN_EPILOG,
@@ -45,6 +47,7 @@ def list_jobs(
         list[str] | None, typer.Option(help="Only jobs in this state; may be given again.", metavar="STATE")
     ] = None,
     session: Annotated[str | None, typer.Option(help="Only jobs of this research session.", metavar="S")] = None,
+    array: Annotated[str | None, typer.Option(help="Only the tasks of this array.", metavar="A")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Newest N jobs.", metavar="N")] = 50,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -60,10 +63,15 @@ def list_jobs(
             raise wrong_use(f"--state {name!r} is no state; allowed: {', '.join(allowed)}", code="bad_state")
     states = state or (None if all_states else LIVE_STATES)
     with runtime(home) as client:
-        jobs = client.jobs(states=states, session_id=session, limit=limit)
+        tasks = None if array is None else client.array(array)
+        jobs = client.jobs(states=states, session_id=session, array_id=array, limit=limit)
     if as_json:
         print_json(jobs)
         return
+    if tasks is not None:
+        from nightlab.arrays import array_line
+
+        print(array_line(tasks))
     if not jobs:
         print("no such jobs" if state or all_states else "nothing waits or runs (ended jobs: nightlab job list --all)")
         return
@@ -89,10 +97,15 @@ def _remark(job: JobView) -> str:
 
 @app.command("get", epilog="Example:  nightlab job get j1 --json")
 def get_job(job_id: JobId, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Show one job: its spec, where it stands, every attempt."""
+    """Show one job: its spec, where it stands, every attempt. Of an array (a10): how many tasks are where."""
+    from nightlab.arrays import is_array, print_array
     from nightlab.job_page import print_job
 
     with runtime(home) as client:
+        if is_array(job_id):
+            array = client.array(job_id)
+            print_json(array) if as_json else print_array(array)
+            return
         job = client.job(job_id)
     if as_json:
         print_json(job)
@@ -107,19 +120,42 @@ def logs(
     attempt: Annotated[
         int | None, typer.Option(min=1, help="Of this attempt.", show_default="the latest", metavar="N")
     ] = None,
+    rank: Annotated[
+        str | None, typer.Option(help="Of this rank, or `all`.", show_default="the common output", metavar="R")
+    ] = None,
+    errors: Annotated[bool, typer.Option("--errors", help="Error lines of all ranks, counted.")] = False,
     lines: Annotated[int, typer.Option(min=1, help="The last N lines.", metavar="N")] = 1000,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the output of a job. With -f, follow it through all attempts to its end; Ctrl-C leaves it alone."""
-    from nightlab.following import JobFollower
-    from nightlab.job_page import last_lines
+    """Print the output of a job. With -f, follow it through all attempts to its end; Ctrl-C leaves it alone.
 
+    --rank shows ranks with files of their own: those of torchrun, or what a launcher wrote to NIGHTLAB_RANK_LOG_DIR.
+    """
+    from nightlab.failure import wrong_use
+    from nightlab.following import JobFollower
+    from nightlab.job_output import ALL, last_lines, print_errors, print_last_lines
+
+    if rank is not None and rank != ALL and not rank.isdecimal():
+        raise wrong_use(f"--rank {rank!r} is neither a number nor `{ALL}`", code="bad_rank")
     with runtime(home) as client:
-        if follow:
-            _follow(JobFollower(client, job_id, shows_output=not as_json, shows_state=not as_json), as_json)
+        if errors:
+            found = client.log_errors(job_id, attempt=attempt)
+            print_json(found) if as_json else print_errors(found)
             return
-        chunk = last_lines(client, job_id, attempt, lines)
+        if follow:
+            shown = not as_json
+            _follow(
+                JobFollower(client, job_id, shows_output=shown, shows_state=shown, rank=rank, attempt=attempt), as_json
+            )
+            return
+        if rank is not None and not as_json:
+            names = print_last_lines(client, job_id, attempt, rank, lines)
+            if rank != ALL and rank not in names:
+                note(f"rank {rank} has no output of its own; there is: {', '.join(names) or 'nothing'}")
+            return
+        stream = "main" if rank in (None, ALL) else str(rank)
+        chunk = last_lines(client, job_id, attempt, lines, stream=stream)
     if as_json:
         print_json(chunk)
     else:
@@ -138,7 +174,9 @@ def _follow(follower: JobFollower, as_json: bool) -> None:
 
 @app.command("cancel", epilog="Example:  nightlab job cancel j1 j2 --reason 'wrong data'")
 def cancel(
-    job_ids: Annotated[list[str], typer.Argument(metavar="JOB...", help="Job ids.", show_default=False)],
+    job_ids: Annotated[
+        list[str], typer.Argument(metavar="JOB...", help="Job ids; a10 is a whole array.", show_default=False)
+    ],
     reason: Annotated[str, typer.Option(help="Kept with the job.", metavar="TEXT")] = "",
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -147,14 +185,16 @@ def cancel(
 
     Waiting ones at once, running ones with notice and grace. Exit 1 if one could not be cancelled.
     """
+    from nightlab.arrays import is_array
     from runtime_client.errors import Rejected
 
     done: list[object] = []
     failed: list[dict[str, object]] = []
     with runtime(home) as client:
         for job_id in job_ids:
+            cancel_one = client.cancel_array if is_array(job_id) else client.cancel
             try:
-                job = client.cancel(job_id, reason=reason)
+                job = cancel_one(job_id, reason=reason)
             except Rejected as error:
                 failed.append({"job_id": job_id, "code": error.code, "message": error.message})
                 continue

@@ -64,6 +64,9 @@ class Asked:
     timeout: str | None
     on_timeout: str | None = None
     max_total: str | None = None
+    after: tuple[str, ...] = ()
+    array: str | None = None
+    parallel: int | None = None
     file: Path | None
     overrides: tuple[str, ...]
     idempotency_key: str | None
@@ -114,6 +117,19 @@ def run(
         typer.Option(help="After --timeout: fail, or go on as a new attempt.", show_default="end"),
     ] = None,
     max_total: Annotated[str | None, typer.Option(help="Run time of all attempts together.", metavar="TIME")] = None,
+    after: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Wait until this job or array has ended well, or =any way, or =not_ok; may be given again.",
+            metavar="JOB[=HOW]",
+        ),
+    ] = None,
+    array: Annotated[
+        str | None, typer.Option(help="An array: a task for each index, which fills {index}.", metavar="0-99")
+    ] = None,
+    parallel: Annotated[
+        int | None, typer.Option(min=1, help="Tasks of the array that run at once.", show_default="any number")
+    ] = None,
     file: Annotated[Path | None, typer.Option("-f", "--file", help="Workload file; flags win over it.")] = None,
     override: Annotated[
         list[str] | None, typer.Option(help="Set a field of the spec; may be given again.", metavar="FIELD=VALUE")
@@ -154,6 +170,9 @@ def run(
         timeout=timeout,
         on_timeout=on_timeout,
         max_total=max_total,
+        after=tuple(after or ()),
+        array=array,
+        parallel=parallel,
         file=file,
         overrides=tuple(override or ()),
         idempotency_key=idempotency_key,
@@ -165,6 +184,9 @@ def run(
     with runtime(home) as client:
         if what_if:
             _show_forecast(client.what_if(spec), as_json)
+            return
+        if spec.array is not None:
+            _run_array(client, spec, is_watched=watch, as_json=as_json)
             return
         job = client.submit(spec)
         if watch:
@@ -227,11 +249,13 @@ def _from_flags(asked: Asked) -> dict[str, Any]:
         "timeout_minutes": None if asked.timeout is None else minutes(asked.timeout),
         "on_timeout": asked.on_timeout,
         "max_total_minutes": None if asked.max_total is None else minutes(asked.max_total, option="--max-total"),
+        "depends_on": [_awaited(text) for text in asked.after] or None,
         "idempotency_token": asked.idempotency_key,
         "env_variables": dict(split_pair(pair, "--env") for pair in asked.env) or None,
     }
     nested: dict[str, dict[str, Any]] = {
         "compute": {"num_accelerators": asked.n_devices, "accelerator_type": asked.accelerator_type},
+        "array": {"indexes": asked.array, "parallel": asked.parallel},
         "environment": {"python": None if asked.python is None else named_python(asked.python)},
         "code_source": {
             "root_path": None if asked.cwd is None else _folder(asked.cwd),
@@ -266,6 +290,12 @@ def _fill_in(fields: dict[str, Any], asked: Asked) -> None:
         fields["environment"] = {**environment, "python": present_python()}
 
 
+def _awaited(text: str) -> dict[str, str]:
+    """`j3`, `a10=any`."""
+    job, _, condition = text.partition("=")
+    return {"job": job.strip(), "condition": condition.strip() or "ok"}
+
+
 def _folder(given: Path) -> str:
     folder = given.expanduser().resolve()
     if not folder.is_dir():
@@ -291,6 +321,25 @@ def minutes(text: str, *, option: str = "--timeout") -> float:
             path=option.lstrip("-").replace("-", "_"),
         )
     return value
+
+
+def _run_array(client: RuntimeClient, spec: JobSpec, *, is_watched: bool, as_json: bool) -> None:
+    from nightlab.arrays import array_line, follow_array
+
+    array = client.submit_array(spec)
+    if is_watched:
+        try:
+            array = follow_array(client, array, shows_state=not as_json)
+        except KeyboardInterrupt:
+            note(f"\ndetached; {array.array_id} goes on. Look at it: nightlab job get {array.array_id}")
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
+    if as_json:
+        print_json(array)
+    elif not is_watched:
+        print(array_line(array))
+        note(f"its tasks:  nightlab job list --all --array {array.array_id}")
+    if is_watched and array.counts.get("succeeded", 0) < array.n_tasks:
+        raise typer.Exit(ExitCode.WORK_FAILED)
 
 
 def _show_spec(spec: JobSpec, as_json: bool) -> None:

@@ -63,7 +63,7 @@ def _remark(node: NodeView, device: DeviceView) -> str:
         until = time.strftime("%a %H:%M", time.localtime(device.reserved_until))
         notes.append(f"reserved for {device.reserved_for} until {until}")
     if device.busy_external:
-        notes.append("used by others")
+        notes.append(device.busy_reason or "used by others")
     return "; ".join(note for note in notes if note)
 
 

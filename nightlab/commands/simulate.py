@@ -17,7 +17,7 @@ from .options import JsonOption, policy_at
 if TYPE_CHECKING:
     from runtime.scheduling.policy import Policy
     from runtime.simulator.faults import Faults
-    from runtime.simulator.workload import Costs, Skipped
+    from runtime.simulator.workload import GivenCosts, Skipped
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
 
@@ -56,12 +56,28 @@ def simulate(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the critical share and of the faults.")] = 0,
-    checkpoint_every: Annotated[str, typer.Option(metavar="TIME", help="How often jobs save; `never`.")] = "10m",
+    checkpoint_every: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="How often jobs save; `never`.", show_default="10m; journal: as they did"),
+    ] = None,
     notice_checkpoint: Annotated[
-        str, typer.Option(metavar="TIME", help="How long saving takes when asked to leave; `never`: they can not.")
-    ] = "20s",
-    grace: Annotated[str, typer.Option(metavar="TIME", help="How long they may take to leave.")] = "30s",
-    restart: Annotated[str, typer.Option(metavar="TIME", help="What a resumed job needs before it goes on.")] = "30s",
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="How long saving takes when asked to leave; `never`: they can not.",
+            show_default="20s; journal: as it did",
+        ),
+    ] = None,
+    grace: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="How long they may take to leave.", show_default="30s; journal: as submitted"
+        ),
+    ] = None,
+    restart: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="What a resumed job needs before it goes on.", show_default="30s"),
+    ] = None,
     node_mtbf: Annotated[
         str | None, typer.Option(metavar="TIME", help="Mean time between faults of one node: 30d. None without.")
     ] = None,
@@ -112,7 +128,7 @@ def _simulate(
     share: float | None,
     classes: dict[str, str],
     seed: int,
-    costs: Costs,
+    costs: GivenCosts,
     faults: Faults,
     policy: Policy,
     plot: Path | None,
@@ -125,7 +141,7 @@ def _simulate(
     from runtime.simulator.report import report_of
     from runtime.simulator.scenario import Scenario
     from runtime.simulator.simulation import simulate as run
-    from runtime.simulator.workload import Skipped, arranged, with_classes, with_costs, with_critical_share
+    from runtime.simulator.workload import Skipped, arranged, with_classes, with_critical_share, with_given_costs
 
     if plot is not None:
         check_picture(plot)
@@ -136,7 +152,7 @@ def _simulate(
     else:
         raise wrong_use("--nodes is missing: give the cluster, such as --nodes 64x8", code="no_nodes", path="nodes")
     skipped = Skipped()
-    found = with_costs(with_classes(READERS[Format(trace_format)](trace, skipped), classes), costs)
+    found = with_given_costs(with_classes(READERS[Format(trace_format)](trace, skipped), classes), costs)
     jobs = arranged(found, None if window is None else parse_window(window))
     if share is not None:
         jobs = with_critical_share(jobs, share, seed)
@@ -192,15 +208,18 @@ def _time(option: str, text: str, *, may_be_never: bool = False, is_positive: bo
     return seconds
 
 
-def _costs(every: str, notice: str, grace: str, restart: str) -> Costs:
-    from runtime.simulator.workload import Costs
-
-    return Costs(
-        checkpoint_every_s=_time("checkpoint-every", every, may_be_never=True, is_positive=True),
-        notice_checkpoint_s=_time("notice-checkpoint", notice, may_be_never=True),
-        grace_s=_time("grace", grace) or 0.0,
-        restart_s=_time("restart", restart) or 0.0,
-    )
+def _costs(every: str | None, notice: str | None, grace: str | None, restart: str | None) -> GivenCosts:
+    """Those fields of `Costs` that were given."""
+    given: GivenCosts = {}
+    if every is not None:
+        given["checkpoint_every_s"] = _time("checkpoint-every", every, may_be_never=True, is_positive=True)
+    if notice is not None:
+        given["notice_checkpoint_s"] = _time("notice-checkpoint", notice, may_be_never=True)
+    if grace is not None:
+        given["grace_s"] = _time("grace", grace) or 0.0
+    if restart is not None:
+        given["restart_s"] = _time("restart", restart) or 0.0
+    return given
 
 
 def _faults(seed: int, node_mtbf: str | None, repair: str, device_mtbf: str | None) -> Faults:

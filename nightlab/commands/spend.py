@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +13,9 @@ from nightlab.failure import wrong_use
 from nightlab.output import print_json, print_table
 
 from .options import HomeOption, JsonOption, runtime
+
+if TYPE_CHECKING:
+    from runtime_client.models import SpendRow
 
 PARTS = ("useful", "replicate", "lost_to_preemption", "failed")
 
@@ -49,23 +53,35 @@ def spend(
     if as_json:
         print_json(found)
         return
-    rows = [
-        (
-            row.name,
-            *(_hours(getattr(row.device_seconds, part)) for part in PARTS),
-            _hours(row.device_seconds.total),
-            "" if row.cost is None else f"{row.cost.total:.2f}",
-        )
-        for row in found.rows
-    ]
-    if rows:
-        print_table((by.value, "#useful", "#replicate", "#lost", "#failed", "#device-hours", "#cost"), rows)
-    else:
-        print("no device was held in this time")
-    print(f"idle: {_hours(found.idle_device_seconds)} device-hours")
+    _print_rows(by.value, found.rows)
+    held_s = sum(row.device_seconds.total for row in found.rows)
+    there_s = held_s + found.idle_device_seconds
+    share = f", {100 * found.idle_device_seconds / there_s:.0f} % of what there was" if there_s else ""
+    print(f"idle: {_hours(found.idle_device_seconds)} device-hours{share}")
     if found.unpriced_kinds:
         print(f"without a price, and not in the cost: {', '.join(found.unpriced_kinds)}")
 
 
+def _print_rows(group: str, rows: Sequence[SpendRow]) -> None:
+    """The cost has a column where there are prices."""
+    if not rows:
+        print("no device was held in this time")
+        return
+    has_cost = any(row.cost is not None for row in rows)
+    cells = [
+        (
+            row.name,
+            *(_hours(getattr(row.device_seconds, part)) for part in PARTS),
+            _hours(row.device_seconds.total),
+            *([f"{row.cost.total:.2f}" if row.cost is not None else ""] if has_cost else []),
+        )
+        for row in rows
+    ]
+    cost = ("#cost",) if has_cost else ()
+    print_table((group, "#useful", "#replicate", "#lost", "#failed", "#device-hours", *cost), cells)
+
+
 def _hours(seconds: float) -> str:
-    return f"{seconds / 3600:.2f}"
+    """Device-hours, to three digits where they are few: a minute on one device is 0.0167."""
+    hours = seconds / 3600
+    return f"{hours:.2f}" if hours >= 1 or not hours else f"{hours:.3g}"

@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from runtime.engines.contract import (
+    MAIN_STREAM,
     AttemptKey,
     Checkpointed,
     Engine,
     Exited,
     LaunchOrder,
+    LogPiece,
     NodeReport,
     NotLaunched,
     Started,
@@ -114,7 +116,7 @@ class Lab:
         return result
 
     async def log(self, key: AttemptKey) -> bytes:
-        return (await self.engine.read_log(key, 0, 1 << 20))[0]
+        return (await self.engine.read_log(key, 0, 1 << 20)).content
 
     async def until_log(self, key: AttemptKey, text: bytes) -> None:
         loop = asyncio.get_running_loop()
@@ -181,10 +183,13 @@ class EngineConformance:
                 hello = order("says-hello")
                 await lab.engine.start(hello, 1)
                 await lab.next(Exited, hello.key)
-                assert await lab.engine.read_log(hello.key, 0, 3) == (b"hel", 6)
-                assert await lab.engine.read_log(hello.key, 3, 100) == (b"lo\n", 6)
-                assert await lab.engine.read_log(hello.key, 99, 100) == (b"", 6)
-                assert await lab.engine.read_log(AttemptKey(job_id="j404", attempt=1), 0, 9) == (b"", 0)
+                read = lab.engine.read_log
+                assert await read(hello.key, 0, 3) == LogPiece(start=0, content=b"hel", size=6)
+                assert await read(hello.key, 3, 100) == LogPiece(start=3, content=b"lo\n", size=6)
+                assert await read(hello.key, 99, 100) == LogPiece(start=6, content=b"", size=6)
+                assert (await read(AttemptKey(job_id="j404", attempt=1), 0, 9)).content == b""
+                assert (await read(hello.key, 0, 9, "7")).content == b""
+                assert await lab.engine.log_streams(hello.key) == (MAIN_STREAM,)
 
         asyncio.run(run())
 

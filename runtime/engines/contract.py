@@ -7,11 +7,12 @@ engines.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from runtime.model.nouns import Node, Placement
+from runtime.model.root_cause import RankTail
 from runtime.model.states import ExitReason, StopCause
 
 
@@ -19,6 +20,23 @@ from runtime.model.states import ExitReason, StopCause
 class AttemptKey:
     job_id: str
     attempt: int
+
+
+MAIN_STREAM = "main"
+"""The output of the leader, and of all that share it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPiece:
+    """Part of a stream of output."""
+
+    start: int
+    """Where it begins: later than asked for, when that was cut out of a long output."""
+    content: bytes
+    size: int
+    """Of the whole stream, with all that was cut out."""
+    n_cut: int = 0
+    """Bytes that were cut out right before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +72,9 @@ class Started:
     generation: int
     pid: int
     at_s: float
+    launch: str = "cold"
+    """Or `warm`."""
+    launch_why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +102,10 @@ class Exited:
     node_restarted: bool = False
     """The machine was restarted while it ran."""
     oom_killed: bool = False
+    device_fault: str | None = None
+    """What its devices themselves reported while it ran, in words (a fatal XID, a device that is gone)."""
+    rank_tails: tuple[RankTail, ...] = ()
+    """The end of the output of each rank that has files of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +128,18 @@ class MetricsRead:
     """(name, value, step, seconds since the epoch)"""
 
 
-NodeReport = Started | Checkpointed | Exited | NotLaunched | MetricsRead
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevicesSeen:
+    """What the devices of a node showed, when that has changed."""
+
+    node_id: str
+    devices: tuple[int, ...]
+    """All that were looked at; of others nothing is said."""
+    unfit: tuple[tuple[int, str], ...]
+    """Those of them that must not be given out now, and in words why: used by others, not answering, faulty."""
+
+
+NodeReport = Started | Checkpointed | Exited | NotLaunched | MetricsRead | DevicesSeen
 
 
 class Engine(Protocol):
@@ -123,8 +159,20 @@ class Engine(Protocol):
 
     async def stop(self, order: StopAttempt, generation: int) -> None: ...
 
-    async def read_log(self, key: AttemptKey, offset: int, limit: int) -> tuple[bytes, int]:
-        """Bytes of the attempt's output from `offset`, and its present size. Empty when there is none."""
+    async def read_log(self, key: AttemptKey, offset: int, limit: int, stream: str = MAIN_STREAM) -> LogPiece:
+        """Bytes of a stream of the attempt's output from `offset`. Empty when there is none."""
+        ...
+
+    async def log_streams(self, key: AttemptKey) -> Sequence[str]:
+        """Names of the streams that there are: `main`, and for ranks with files of their own `0`, `0.err`, `1`, ..."""
+        ...
+
+    async def signs_of_life(self, keys: Sequence[AttemptKey]) -> Mapping[AttemptKey, int]:
+        """A number for each attempt that changes whenever it writes output; those that are not here are left out."""
+        ...
+
+    async def dump_stacks(self, key: AttemptKey) -> str | None:
+        """Where the attempt's processes are now, for people; kept with its output too. None: it can not be told."""
         ...
 
     async def free_bytes(self) -> int:

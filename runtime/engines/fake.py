@@ -7,15 +7,18 @@ end, adoption, strangers ended, reports fenced by generation.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from runtime.engines.contract import (
+    MAIN_STREAM,
     AttemptKey,
     Checkpointed,
+    DevicesSeen,
     Exited,
     LaunchOrder,
+    LogPiece,
     MetricsRead,
     NodeReport,
     NotLaunched,
@@ -23,6 +26,7 @@ from runtime.engines.contract import (
     StopAttempt,
 )
 from runtime.model.nouns import Device, Node
+from runtime.model.root_cause import RankTail
 from runtime.model.states import EXIT_REQUEUE, LEAVING, ExitReason
 
 
@@ -68,6 +72,8 @@ class FakeAttempt:
     order: LaunchOrder
     generation: int
     log: bytes = b""
+    rank_logs: dict[str, bytes] = field(default_factory=dict)
+    """Streams of ranks by name (`0`, `0.err`)."""
     checkpoint_step: int | None = None
     ending: Exited | NotLaunched | None = None
 
@@ -161,10 +167,22 @@ class FakeEngine:
         if attempt.ending is None:
             self.script.stopped(self, order)
 
-    async def read_log(self, key: AttemptKey, offset: int, limit: int) -> tuple[bytes, int]:
+    async def read_log(self, key: AttemptKey, offset: int, limit: int, stream: str = MAIN_STREAM) -> LogPiece:
         attempt = self.attempts.get(key)
-        log = attempt.log if attempt is not None else b""
-        return log[max(0, offset) :][: max(0, limit)], len(log)
+        log = b"" if attempt is None else attempt.log if stream == MAIN_STREAM else attempt.rank_logs.get(stream, b"")
+        start = min(max(0, offset), len(log))
+        return LogPiece(start=start, content=log[start:][: max(0, limit)], size=len(log))
+
+    async def log_streams(self, key: AttemptKey) -> Sequence[str]:
+        attempt = self.attempts.get(key)
+        return (MAIN_STREAM, *(sorted(attempt.rank_logs) if attempt is not None else ()))
+
+    async def signs_of_life(self, keys: Sequence[AttemptKey]) -> Mapping[AttemptKey, int]:
+        found = {key: self.attempts[key] for key in keys if key in self.attempts}
+        return {key: len(one.log) + sum(map(len, one.rank_logs.values())) for key, one in found.items()}
+
+    async def dump_stacks(self, key: AttemptKey) -> str | None:
+        return f"pretended stacks of {key.job_id}" if key in self.attempts else None
 
     async def free_bytes(self) -> int:
         return self.free
@@ -204,9 +222,19 @@ class FakeEngine:
         attempt.checkpoint_step = step
         self._say(Checkpointed(key=key, generation=attempt.generation, step=step))
 
-    def print(self, key: AttemptKey, text: str) -> None:
-        """The command writes to its output."""
-        self._live(key).log += text.encode()
+    def see_devices(self, unfit: Mapping[int, str], *, node_id: str = "local") -> None:
+        """Look at the devices of a node: these are not fit, for these reasons, and all others are."""
+        node = next(node for node in self.nodes if node.node_id == node_id)
+        devices = tuple(device.index for device in node.devices)
+        self._say(DevicesSeen(node_id=node_id, devices=devices, unfit=tuple(sorted(unfit.items()))))
+
+    def print(self, key: AttemptKey, text: str, *, stream: str = MAIN_STREAM) -> None:
+        """The command writes to its output, or a rank to its own."""
+        attempt = self._live(key)
+        if stream == MAIN_STREAM:
+            attempt.log += text.encode()
+        else:
+            attempt.rank_logs[stream] = attempt.rank_logs.get(stream, b"") + text.encode()
 
     def log_metric(self, key: AttemptKey, name: str, value: float, step: int = 0) -> None:
         """A declared metric source yields a point."""
@@ -241,6 +269,10 @@ class FakeEngine:
             was_killed=was_killed,
             ended_at_s=self.clock(),
             log_tail=attempt.log[-65536:].decode(errors="replace"),
+            rank_tails=tuple(
+                RankTail(rank=int(stream.partition(".")[0]), text=log.decode(errors="replace"))
+                for stream, log in sorted(attempt.rank_logs.items())
+            ),
             checkpoint_step=attempt.checkpoint_step,
             supervisor_lost=supervisor_lost,
             node_restarted=node_restarted,

@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import runtime
@@ -25,14 +26,35 @@ class LauncherUnavailable(Exception):
     """No launcher could be reached or started. Whether it has carried out the last request is not known."""
 
 
+def plain_launcher(*, sockets: Path, log: Path, environ: Mapping[str, str]) -> LauncherLink:
+    """The launcher of this home folder, run by the server's own Python."""
+    # The version is in the name: a launcher of an older release keeps its attempts, and a new one is started.
+    path = str(sockets / f"launcher{VERSION}.sock")
+    return LauncherLink(
+        path=path,
+        log=str(log),
+        command=[sys.executable, "-I", "-S", "-c", _BOOT, root_folder(), path, str(log)],
+        environ={name: environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in environ},
+    )
+
+
+def root_folder() -> str:
+    """Where `runtime` is imported from."""
+    return str(Path(runtime.__path__[0]).parent)
+
+
 class LauncherLink:
     """One connection, opened when needed; requests go one after another."""
 
-    def __init__(self, *, sockets: Path, log: Path, environ: Mapping[str, str]) -> None:
-        # The version is in the name: a launcher of an older release keeps its attempts, and a new one is started.
-        self._path = str(sockets / f"launcher{VERSION}.sock")
-        self._log = str(log)
-        self._environ = {name: environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in environ}
+    def __init__(
+        self, *, path: str, log: str, command: Sequence[str], environ: Mapping[str, str], start_s: float = START_S
+    ) -> None:
+        """`command` starts a launcher that listens at `path`, and ends with 0 when it does."""
+        self._path = path
+        self._log = log
+        self._command = command
+        self._environ = environ
+        self._start_s = start_s
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._turn = asyncio.Lock()
 
@@ -40,9 +62,28 @@ class LauncherLink:
         """Have a launcher ready. Raises LauncherUnavailable."""
         await self._ask({"op": "hello"})
 
-    async def launch(self, folder: Path) -> None:
-        """Launch the attempt in this folder, unless it was launched already. Raises LauncherUnavailable."""
-        await self._ask({"op": "launch", "folder": str(folder)})
+    async def find(self) -> bool:
+        """Whether one is there already; connects to it."""
+        with contextlib.suppress(OSError):
+            self._streams = self._streams or await asyncio.open_unix_connection(self._path)
+        return self._streams is not None
+
+    async def launch(self, folder: Path) -> int:
+        """Launch the attempt in this folder, unless it was launched already. Raises LauncherUnavailable.
+
+        Returns how many it has launched in its life.
+        """
+        answer = await self._ask({"op": "launch", "folder": str(folder)})
+        n_launches = answer["n_launches"]
+        assert isinstance(n_launches, int)
+        return n_launches
+
+    def leave(self) -> None:
+        """Take its place from the launcher: it ends, its attempts go on, and another one can start at once."""
+        self._disconnect()
+        for path in (self._path, self._path + ".lock"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
 
     async def close(self) -> None:
         """Let go of the launcher. It ends when its attempts have."""
@@ -51,11 +92,12 @@ class LauncherLink:
                 await self._ask({"op": "retire"})
         self._disconnect()
 
-    async def _ask(self, request: dict[str, str]) -> None:
+    async def _ask(self, request: dict[str, str]) -> dict[str, object]:
         async with self._turn:
             answer = await self._answer(request)
             if not answer.get("ok"):
                 raise LauncherUnavailable(f"the launcher could not: {answer.get('error')}")
+            return answer
 
     async def _answer(self, request: dict[str, str]) -> dict[str, object]:
         """Ask, and ask again what died meanwhile: requests can be repeated.
@@ -85,18 +127,20 @@ class LauncherLink:
         return answer
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        async with asyncio.timeout(START_S):
-            while True:
-                try:
-                    return await asyncio.open_unix_connection(self._path)
-                except (FileNotFoundError, ConnectionRefusedError):
-                    await self._start()
+        try:
+            async with asyncio.timeout(self._start_s):
+                while True:
+                    try:
+                        return await asyncio.open_unix_connection(self._path)
+                    except (FileNotFoundError, ConnectionRefusedError):
+                        await self._start()
+        except TimeoutError as error:
+            raise LauncherUnavailable(f"the launcher was not ready after {self._start_s:g} s") from error
 
     async def _start(self) -> None:
         """Start one. It has its own session and is nobody's child once it listens."""
-        root = Path(runtime.__path__[0]).parent
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _BOOT, str(root), self._path, self._log],
+            self._command,
             env=self._environ,
             cwd="/",
             stdin=subprocess.DEVNULL,
@@ -104,9 +148,15 @@ class LauncherLink:
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-        _, complaint = await asyncio.to_thread(process.communicate)
+        try:
+            _, complaint = await asyncio.to_thread(process.communicate)
+        finally:
+            if process.poll() is None:  # Nobody waits for it any more.
+                os.killpg(process.pid, signal.SIGKILL)
         if process.returncode != 0:
-            raise LauncherUnavailable(f"the launcher could not start: {complaint.decode(errors='replace')[-500:]}")
+            raise LauncherUnavailable(
+                f"the launcher could not start: {complaint.decode(errors='replace').strip()[-300:]}"
+            )
         if not os.path.exists(self._path):
             await asyncio.sleep(0.02)  # One that is just ending holds the lock.
 

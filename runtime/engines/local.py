@@ -11,28 +11,46 @@ import asyncio
 import contextlib
 import json
 import logging
+import math
 import os
 import shutil
 import signal
 import socket
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from runtime.engines.contract import AttemptKey, Checkpointed, LaunchOrder, NodeReport, NotLaunched, StopAttempt
-from runtime.engines.launcher_link import LauncherLink, LauncherUnavailable
+from runtime.engines import provenance
+from runtime.engines.contract import (
+    MAIN_STREAM,
+    AttemptKey,
+    Checkpointed,
+    Exited,
+    LaunchOrder,
+    LogPiece,
+    NodeReport,
+    NotLaunched,
+    StopAttempt,
+)
+from runtime.engines.device_watch import DeviceWatch, Looks
+from runtime.engines.launcher_link import LauncherUnavailable, plain_launcher
 from runtime.engines.preparation import (
     NodeFacts,
     Prepared,
     attempt_folder,
+    devices_on,
     has_snapshot,
     marker_of,
     place_code,
     prepare,
     spec_of,
+    write_order,
 )
 from runtime.engines.strangers import end_strangers
 from runtime.engines.tree_end import end_lost_tree
+from runtime.engines.warm_starts import WarmStarts
 from runtime.engines.watched import (
     Watched,
     ending_reports,
@@ -44,12 +62,16 @@ from runtime.engines.watched import (
     newest_checkpoint,
     not_launched,
     started_report,
+    write_stacks,
 )
 from runtime.model.nouns import Node
 from runtime.model.states import ExitReason
-from runtime.node import processes, records
+from runtime.node import output, processes, records
+from runtime.node.device_locks import device_locks_for
+from runtime.node.device_probe import DeviceProbe, probe_for
 from runtime.node.devices import find_devices, memory_mb, usable_cores
 from runtime.node.launch_errors import CannotLaunch
+from runtime.node.mounts import check_answers, places_of
 from runtime.node.sockets import socket_folder
 from runtime_client.home import CODE_FOLDER
 
@@ -73,8 +95,13 @@ class LocalEngine:
         environ: Mapping[str, str],
         sweep_s: float = 1.0,
         overdue_s: float = 10.0,
+        log_cap_bytes: int = output.CAP_BYTES,
+        looks: Looks | None = None,
+        probe: DeviceProbe | None = None,
     ) -> None:
         """`devices` as in `find_devices`; `environ` is the server's, of which jobs get an allow-listed part.
+
+        `probe` looks at the devices as `looks` says; None: the one that fits them.
 
         `overdue_s` after the grace of a stop order, the engine does itself what the supervisor should have done.
         """
@@ -84,6 +111,10 @@ class LocalEngine:
         self._environ = environ
         self._sweep_s = sweep_s
         self._overdue_s = overdue_s
+        self._log_cap_bytes = log_cap_bytes
+        self._looks = looks or Looks()
+        self._probe = probe
+        self._is_watching_devices = False
         self._watched: dict[AttemptKey, Watched] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -94,6 +125,7 @@ class LocalEngine:
         devices = find_devices(self._devices, self._environ)
         self._attempts_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         sockets = socket_folder(self._home)
+        self._locks = device_locks_for(devices, self._environ)
         has_real = any(d.kind != "cpu" and not d.is_fake for d in devices)
         self._facts = NodeFacts(
             node_id=NODE_ID,
@@ -102,9 +134,22 @@ class LocalEngine:
             cores_per_slot=None if has_real else max(1, usable_cores() // len(devices)),
             poke=str(sockets / "engine.sock"),
             environ=self._environ,
+            log_cap_bytes=self._log_cap_bytes,
             uuids={device.index: device.uuid for device in devices},
+            use_locks=self._locks.use_paths,
         )
-        self._link = LauncherLink(sockets=sockets, log=self._home / "run" / "launcher.log", environ=self._environ)
+        log = self._home / "run" / "launcher.log"
+        self._link = plain_launcher(sockets=sockets, log=log, environ=self._environ)
+        self._warm = WarmStarts(sockets=sockets, log=log)
+        self._devices_watch = DeviceWatch(
+            node_id=NODE_ID,
+            devices=devices,
+            probe=self._probe or probe_for(devices, self._environ),
+            locks=self._locks,
+            attempts=lambda: list(self._watched.values()),
+            say=report,
+            looks=self._looks,
+        )
         await self._link.open()
         self._listen()
         self._spawn(self._sweep_for_ever())
@@ -125,6 +170,10 @@ class LocalEngine:
         await end_strangers(self._attempts_dir, named, self._boot_id)
         for order in running:
             await self.start(order, generation)
+        await self._devices_watch.look()  # Before anything is placed.
+        if not self._is_watching_devices:
+            self._is_watching_devices = True
+            self._spawn(self._watch_devices_for_ever())
 
     async def start(self, order: LaunchOrder, generation: int) -> None:
         known = self._watched.get(order.key)
@@ -134,11 +183,18 @@ class LocalEngine:
         watched = await self._prepare(order, generation)
         if watched is None:
             return
+        if order.key in self._watched:
+            return  # Ordered twice, and prepared meanwhile.
         self._watched[order.key] = watched
-        if watched.find_supervisor() is None:
+        if watched.find_supervisor() is not None:
+            self._look(watched)
+            return
+        watched.launch_asked_at = time.monotonic()
+        refusal = await self._devices_watch.refusal(watched)
+        if refusal is None:
             await self._launch(watched)
         else:
-            self._look(watched)
+            self._give_up_launch(watched, ExitReason.DEVICE_UNAVAILABLE, refusal)
 
     async def stop(self, order: StopAttempt, generation: int) -> None:
         watched = self._watched.get(order.key)
@@ -158,15 +214,32 @@ class LocalEngine:
         if supervisor is not None and is_supervised(supervisor, self._boot_id):
             processes.send_exactly(supervisor["pid"], supervisor["start_ticks"], poke)
 
-    async def read_log(self, key: AttemptKey, offset: int, limit: int) -> tuple[bytes, int]:
-        path = attempt_folder(self._attempts_dir, key.job_id, key.attempt) / records.LOG
+    async def read_log(self, key: AttemptKey, offset: int, limit: int, stream: str = MAIN_STREAM) -> LogPiece:
+        folder = str(attempt_folder(self._attempts_dir, key.job_id, key.attempt))
+        path = os.path.join(folder, records.LOG) if stream == MAIN_STREAM else output.streams(folder).get(stream)
         try:
-            with os.fdopen(records.open_plain(str(path)), "rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(min(max(0, offset), size))
-                return file.read(max(0, limit)), size
+            found = output.read_piece(path or "", offset, limit)
         except FileNotFoundError:
-            return b"", 0
+            return LogPiece(start=0, content=b"", size=0)
+        return LogPiece(start=found.start, content=found.content, size=found.size, n_cut=found.n_cut)
+
+    async def log_streams(self, key: AttemptKey) -> Sequence[str]:
+        return tuple(output.streams(str(attempt_folder(self._attempts_dir, key.job_id, key.attempt))))
+
+    async def signs_of_life(self, keys: Sequence[AttemptKey]) -> Mapping[AttemptKey, int]:
+        folders = {key: str(self._watched[key].prepared.folder) for key in keys if key in self._watched}
+
+        def look() -> dict[AttemptKey, int]:
+            return {key: output.written(folder) for key, folder in folders.items()}
+
+        return await asyncio.to_thread(look)
+
+    async def dump_stacks(self, key: AttemptKey) -> str | None:
+        watched = self._watched.get(key)
+        supervisor = None if watched is None else watched.find_supervisor()
+        if watched is None or supervisor is None or not is_supervised(supervisor, self._boot_id):
+            return None
+        return await asyncio.to_thread(write_stacks, watched.prepared.folder, supervisor)
 
     async def free_bytes(self) -> int:
         return shutil.disk_usage(self._attempts_dir).free
@@ -182,15 +255,20 @@ class LocalEngine:
             os.unlink(self._facts.poke)
         for watched in self._watched.values():
             keep_positions(watched)
+        await self._warm.close()
+        self._locks.release()
         await self._link.close()
 
     async def _prepare(self, order: LaunchOrder, generation: int) -> Watched | None:
         """None: it can not be launched, and that was reported."""
         try:
             spec = spec_of(order)
+            await check_answers(places_of(spec))
             if has_snapshot(spec):
                 await asyncio.to_thread(place_code, order.key.job_id, spec, self._facts)
-            return Watched(key=order.key, generation=generation, prepared=prepare(order, spec, self._facts))
+            prepared = prepare(order, spec, self._facts)
+            devices = devices_on(order, NODE_ID)
+            return Watched(key=order.key, generation=generation, prepared=prepared, devices=devices)
         except CannotLaunch as problem:
             reason, evidence = problem.exit_reason, problem.evidence
             self._report(NotLaunched(key=order.key, generation=generation, exit_reason=reason, evidence=evidence))
@@ -202,12 +280,47 @@ class LocalEngine:
         return None
 
     async def _launch(self, watched: Watched) -> None:
-        watched.launch_asked_at = time.monotonic()
+        watched.launch_asked_at = math.inf
         watched.n_launches += 1
         try:
-            await self._link.launch(watched.prepared.folder)
+            is_warm = await self._launch_warm(watched)
+            watched.launch_asked_at = time.monotonic()
+            if not is_warm:
+                await self._link.launch(watched.prepared.folder)
+            self._record_provenance(watched.prepared)
         except LauncherUnavailable as error:
             self._give_up_launch(watched, ExitReason.LAUNCHER_UNAVAILABLE, str(error))
+        except OSError as error:
+            problem = not_launched(watched, error.errno, f"{error.strerror or error}: {error.filename or 'its order'}")
+            self._give_up_launch(watched, problem.exit_reason, problem.evidence)
+
+    def _record_provenance(self, prepared: Prepared) -> None:
+        """After the launch, which does not wait for it; nor does it fail when there is no room."""
+        if prepared.record is not None:
+            with contextlib.suppress(OSError):
+                provenance.write(
+                    prepared.folder,
+                    prepared.record,
+                    snapshot_id=prepared.snapshot_id,
+                    device_kinds=prepared.device_kinds,
+                )
+
+    async def _launch_warm(self, watched: Watched) -> bool:
+        """Start it from a fork server, if one fits. False: it is to be started cold; its order says why."""
+        prepared = watched.prepared
+        if prepared.record is None or watched.n_launches > 1:
+            return False  # Its order is written, and says all that a launcher needs.
+        choice = await self._warm.choose(prepared.warm)
+        write_order(prepared, why=choice.why)
+        if choice.server_key is None:
+            return False
+        try:
+            await self._warm.launch(choice, prepared.folder)
+        except LauncherUnavailable as problem:
+            # It may have been launched before the answer was lost: then the second supervisor finds the claim.
+            write_order(prepared, why=f"the fork server failed: {problem}")
+            return False
+        return True
 
     def _give_up_launch(self, watched: Watched, reason: ExitReason, evidence: str) -> None:
         """Report that it never ran, after making sure that it never will."""
@@ -238,9 +351,7 @@ class LocalEngine:
                 self._end_without_supervisor(watched)
                 return
         if ending is not None:
-            reports = ending_reports(watched, ending)
-            self._forget(watched)
-            self._say(reports)
+            self._end(watched, ending)
         elif supervisor is None:
             self._look_for_claim(watched)
         else:
@@ -277,8 +388,28 @@ class LocalEngine:
         ending = lost_record(was_killed, is_of_earlier_boot=is_of_earlier_boot(supervisor, self._boot_id))
         with contextlib.suppress(OSError):
             records.write(str(watched.prepared.folder / records.EXIT), ending)
+        await self._end_when_empty(watched, ending)
+
+    def _end(self, watched: Watched, ending: dict[str, Any]) -> None:
+        """Say that it ended: at once on CPU slots, else when its devices are empty, or known not to be."""
+        if self._devices_watch.is_watching(watched.devices):
+            watched.is_ending = True
+            self._spawn(self._end_when_empty(watched, ending))
+            return
+        reports = ending_reports(watched, ending)
         self._forget(watched)
-        self._say(ending_reports(watched, ending))
+        self._say(reports)
+
+    async def _end_when_empty(self, watched: Watched, ending: dict[str, Any]) -> None:
+        fault = await self._devices_watch.until_empty(watched)
+        reports = ending_reports(watched, ending)
+        self._forget(watched)
+        self._say([replace(r, device_fault=fault) if isinstance(r, Exited) else r for r in reports])
+
+    async def _watch_devices_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(self._looks.every_s)
+            await self._devices_watch.look()
 
     def _answer_for_unknown(self, key: AttemptKey, generation: int) -> None:
         """A stop order for an attempt that is not here: it ended before, and that was said; or it never came."""
@@ -289,6 +420,7 @@ class LocalEngine:
     async def _sweep_for_ever(self) -> None:
         while True:
             await asyncio.sleep(self._sweep_s)
+            await self._warm.expire()
             for watched in list(self._watched.values()):
                 try:
                     self._sweep(watched)

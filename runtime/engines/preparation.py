@@ -13,8 +13,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from runtime.engines.contract import LaunchOrder
+from runtime.engines.warm_plan import WarmPlan, warm_plan
 from runtime.model.states import ExitReason
-from runtime.node import checkpoints, command, environment, metric_sources, records
+from runtime.node import checkpoints, command, environment, metric_sources, output, records
 from runtime.node.launch_errors import CannotLaunch
 from runtime_client.models import JobSpec
 from runtime_client.snapshot import SnapshotMissing, unpack
@@ -33,8 +34,12 @@ class NodeFacts:
     poke: str
     """Path of the datagram socket that the engine listens at."""
     environ: Mapping[str, str]
+    log_cap_bytes: int
+    """Of each file of output; the middle of what is longer is cut out."""
     uuids: Mapping[int, str]
     """Of the devices, by index."""
+    use_locks: Mapping[int, str]
+    """Paths of the locks that a supervisor shares while its attempt is on these devices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +48,21 @@ class Prepared:
     checkpoint_dir: Path
     marker: str
     readers: list[metric_sources.Reader]
+    record: dict[str, Any] | None = None
+    """The order, to be written by `write_order`. None: a supervisor has it already."""
+    snapshot_id: str | None = None
+    device_kinds: tuple[str, ...] = ()
+    warm: WarmPlan | str = ""
+    """How it could be started warm, or why not."""
 
 
 def attempt_folder(attempts_dir: Path, job_id: str, attempt: int) -> Path:
     return attempts_dir / job_id / str(attempt)
+
+
+def devices_on(order: LaunchOrder, node_id: str) -> tuple[int, ...]:
+    """The devices of an attempt on one node."""
+    return tuple(index for placement in order.placements if placement.node_id == node_id for index in placement.devices)
 
 
 def marker_of(attempt_token: str) -> str:
@@ -74,14 +90,14 @@ def place_code(job_id: str, spec: JobSpec, node: NodeFacts) -> None:
 
 
 def prepare(order: LaunchOrder, spec: JobSpec, node: NodeFacts) -> Prepared:
-    """Make the folders and write the order, unless a supervisor has this attempt already.
+    """Make the folders and the order, unless a supervisor has this attempt already.
 
     Raises CannotLaunch, OSError (a full disk among others).
     """
     folder = attempt_folder(node.attempts_dir, order.key.job_id, order.key.attempt)
     job_folder = folder.parent
     checkpoint_dir = job_folder / "checkpoints"
-    for path in (folder, checkpoint_dir):
+    for path in (folder, folder / output.RANKS, checkpoint_dir):
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     working_folder = _working_folder(spec, job_folder)
     try:
@@ -94,8 +110,15 @@ def prepare(order: LaunchOrder, spec: JobSpec, node: NodeFacts) -> Prepared:
     if (folder / records.SUPERVISOR).exists():
         _load_positions(prepared)
         return prepared
-    _write(spec, order, node, prepared, working_folder)
-    return prepared
+    return _with_order(spec, order, node, prepared, working_folder)
+
+
+def write_order(prepared: Prepared, *, why: str) -> None:
+    """Write the order; `why` says why it starts warm or cold. Raises OSError."""
+    if prepared.record is not None:
+        # Not durable: after a power cut the server orders this attempt again, whole.
+        record = {**prepared.record, "launch_why": why[:300]}
+        records.write(str(prepared.folder / records.ORDER), record, is_durable=False)
 
 
 def spec_of(order: LaunchOrder) -> JobSpec:
@@ -113,7 +136,9 @@ def _working_folder(spec: JobSpec, job_folder: Path) -> Path:
     return Path(spec.code_source.root_path)
 
 
-def _write(spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepared, working_folder: Path) -> None:
+def _with_order(
+    spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepared, working_folder: Path
+) -> Prepared:
     facts = replace(_facts(order, node, prepared, working_folder), deadline_at=_deadline(spec))
     if spec.code_source is None:
         working_folder.mkdir(exist_ok=True, mode=0o700)
@@ -126,6 +151,7 @@ def _write(spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepare
             "job_id": facts.job_id,
             "attempt": str(facts.attempt),
             "checkpoint_dir": str(facts.checkpoint_dir),
+            **({} if spec.array_task is None else {"index": str(spec.array_task.index)}),
         },
     )
     variables = environment.job_environment(spec, facts, node.environ)
@@ -143,9 +169,14 @@ def _write(spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepare
         "marker": prepared.marker,
         "poke": node.poke,
         "grace_s": spec.grace_seconds,
+        "log_cap_bytes": node.log_cap_bytes,
+        "locks": [node.use_locks[index] for index in devices_on(order, node.node_id) if index in node.use_locks],
     }
-    # Not durable: after a power cut the server orders this attempt again, whole.
-    records.write(str(prepared.folder / records.ORDER), record, is_durable=False)
+    lasting = environment.lasting_environment(spec, facts, variables)
+    plan = warm_plan(spec, rendered, working_folder, lasting, own_folder=prepared.folder)
+    record["warm"] = plan.as_record() if isinstance(plan, WarmPlan) else None
+    snapshot_id = None if spec.code_source is None else spec.code_source.snapshot_id
+    return replace(prepared, record=record, warm=plan, snapshot_id=snapshot_id, device_kinds=order.device_kinds)
 
 
 def _deadline(spec: JobSpec) -> float | None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from runtime.engines.contract import AttemptKey, Exited, MetricsRead, NodeReport, NotLaunched, Started
 from runtime.engines.preparation import Prepared, save_positions
+from runtime.model.root_cause import RankTail
 from runtime.model.states import ExitReason
-from runtime.node import checkpoints, metric_sources, processes, records
+from runtime.node import cgroups, checkpoints, metric_sources, output, processes, records, stacks
 
 LOG_TAIL_BYTES = 64 * 1024
+RANK_TAIL_BYTES = 16 * 1024
+MOST_RANK_TAILS = 64
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _NOT_THE_COMMAND = frozenset({errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.EIO, errno.EADDRINUSE})
 
@@ -25,6 +30,8 @@ class Watched:
     key: AttemptKey
     generation: int
     prepared: Prepared
+    devices: tuple[int, ...] = ()
+    """On this node."""
     supervisor: dict[str, Any] | None = None
     """Its record, once it has claimed the attempt."""
     is_started: bool = False
@@ -49,6 +56,11 @@ class Watched:
             self.supervisor = self.record(records.SUPERVISOR)
         return self.supervisor
 
+    @property
+    def supervisor_pid(self) -> int | None:
+        """As far as it is known; it may be gone."""
+        return None if self.supervisor is None else self.supervisor.get("pid")
+
 
 def is_supervised(supervisor: dict[str, Any], boot_id: str) -> bool:
     """Whether that supervisor still lives."""
@@ -63,7 +75,16 @@ def started_report(watched: Watched) -> list[NodeReport]:
     if started is None:
         return []
     watched.is_started = True
-    return [Started(key=watched.key, generation=watched.generation, pid=started["pid"], at_s=started["at"])]
+    return [
+        Started(
+            key=watched.key,
+            generation=watched.generation,
+            pid=started["pid"],
+            at_s=started["at"],
+            launch="warm" if started.get("launch") == "warm" else "cold",
+            launch_why=str(started.get("launch_why", "")),
+        )
+    ]
 
 
 def newest_checkpoint(watched: Watched) -> int | None:
@@ -99,10 +120,33 @@ def keep_positions(watched: Watched) -> None:
 
 
 def log_tail(watched: Watched) -> str:
+    return _tail(str(watched.prepared.folder / records.LOG), LOG_TAIL_BYTES)
+
+
+def rank_tails(watched: Watched) -> tuple[RankTail, ...]:
+    """The end of what each rank wrote into files of its own: its output, then its errors."""
+    texts: dict[int, str] = {}
+    for stream, path in sorted(output.streams(str(watched.prepared.folder)).items()):
+        rank = output.rank_of(stream)
+        if rank is not None and (rank in texts or len(texts) < MOST_RANK_TAILS):
+            texts[rank] = texts.get(rank, "") + _tail(path, RANK_TAIL_BYTES)
+    return tuple(RankTail(rank=rank, text=text) for rank, text in sorted(texts.items()))
+
+
+def write_stacks(folder: Path, supervisor: dict[str, Any]) -> str | None:
+    """Dump the stacks of all processes of an attempt into its folder; the text. Takes some seconds."""
+    group = supervisor.get("cgroup")
+    below = processes.descendants([supervisor["pid"]], processes.table()) - {supervisor["pid"]}
+    text = stacks.dump(below | (cgroups.members(group) if group else set()), folder)
+    with contextlib.suppress(OSError):  # On a full disk the text still goes where the caller puts it.
+        records.write_text(str(folder / stacks.STACKS), text)
+    return text or None
+
+
+def _tail(path: str, n_bytes: int) -> str:
     try:
-        with os.fdopen(records.open_plain(str(watched.prepared.folder / records.LOG)), "rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - LOG_TAIL_BYTES))
-            return file.read(LOG_TAIL_BYTES).decode(errors="replace")
+        size = output.read_piece(path, 0, 0).size
+        return output.read_piece(path, size - n_bytes, n_bytes).content.decode(errors="replace")
     except OSError:
         return ""
 
@@ -121,6 +165,7 @@ def ending_reports(watched: Watched, ending: dict[str, Any]) -> list[NodeReport]
             was_killed=ending["was_killed"],
             ended_at_s=ending["ended_at"],
             log_tail=log_tail(watched),
+            rank_tails=rank_tails(watched),
             checkpoint_step=newest_checkpoint(watched),
             supervisor_lost=ending.get("supervisor_lost", False),
             node_restarted=ending.get("node_restarted", False),

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from .dependencies import tell_dependents
 from .devices import mask_of
 from .errors import IllegalTransition, OutOfSequence
 from .events import (
@@ -39,7 +40,7 @@ from .holds import AgentsStop, hold_key
 from .names import event_type_name
 from .nouns import Attempt, Job, Placement, StopOrder
 from .state import N_RECENT, State, displaced, holders
-from .states import ENDED, AttemptOutcome, ExitReason, JobState, StopCause
+from .states import ENDED, AttemptOutcome, ExitReason, FailureClass, JobState, StopCause, failure_class
 
 AttemptReport = AttemptStarted | CheckpointSeen | StopOrdered | AttemptEnded
 """Events that name an attempt which exists; late ones change nothing."""
@@ -76,6 +77,11 @@ A second `AttemptStarted` is how an adopted attempt reports; a second `StopOrder
 
 STALLING = frozenset({ExitReason.REQUEUE_ASKED, ExitReason.SUPERVISOR_LOST, ExitReason.RUN_TIMEOUT})
 """Endings that a job may bring on itself for ever, and that are therefore bounded by checkpoint progress."""
+
+SUSPICIOUS = frozenset({ExitReason.DEVICE_FAULT, ExitReason.HUNG})
+"""The job's own as far as is known; but should it be run again, then elsewhere first."""
+N_AVOIDED = 16
+"""Places remembered per job."""
 
 _STRENGTH = {
     StopCause.SHUTDOWN: 0,
@@ -152,10 +158,14 @@ def _apply_to_job(state: State, event: JobEvent, recorded: Recorded) -> None:
     changed = _next_job(state, job, event, recorded.at_s)
     if changed.state not in targets:
         raise _illegal(state, job_id, event, f"can not lead to {changed.state}")
+    if isinstance(event, AttemptEnded) and job is not None:
+        state.leaving.learn(job, event, recorded.at_s)
     if changed.state in ENDED:
         if job is not None and changed.state is JobState.SUCCEEDED:
             state.estimates.learn(job, job.done_s + worked_s(job, recorded.at_s))
         state.drop_job(job_id)
+        if job is not None:
+            tell_dependents(state, job, changed.state, recorded.at_s)
         return
     state.put_job(changed)
     note = f"{recorded.seq} {event_type_name(event)}"
@@ -184,6 +194,9 @@ def _submitted(state: State, event: JobSubmitted) -> Job:
     job = event.job
     if job.state is not JobState.QUEUED or job.attempt is not None or job.n_attempts:
         raise _illegal(state, job.job_id, event, "a new job is queued and has no attempt")
+    gone = [dependency.on for dependency in job.waits_for if not state.is_there(dependency.on)]
+    if gone:
+        raise _illegal(state, job.job_id, event, f"waits for {', '.join(gone)}, which is not live")
     return job.but(queued_since_s=job.submitted_at_s)
 
 
@@ -193,7 +206,7 @@ def _ordered(state: State, job: Job, event: StartOrdered, at_s: float) -> Job:
     hold = state.hold_on(job)
     if hold is not None:
         raise _illegal(state, job.job_id, event, f"there is a hold on {hold.key}")
-    fault = _placement_fault(state, job, event.placements)
+    fault = _wait_fault(state, job) or _placement_fault(state, job, event.placements)
     if fault is not None:
         raise _illegal(state, job.job_id, event, fault)
     return job.but(
@@ -205,8 +218,20 @@ def _ordered(state: State, job: Job, event: StartOrdered, at_s: float) -> Job:
             placements=event.placements,
             ordered_at_s=at_s,
             expected_s=state.estimates.expected_s(job.project, job.experiment, job.shape),
+            leave_s=state.leaving.longest_s(job),
         ),
     )
+
+
+def _wait_fault(state: State, job: Job) -> str | None:
+    """Whom it has to let end first; None: nobody."""
+    if job.is_waiting:
+        return "it waits for others to end"
+    place = job.array
+    line = state.index.arrays[place.array_id] if place is not None else None
+    if place is not None and line is not None and place.parallel is not None and line.n_holding >= place.parallel:
+        return f"{line.n_holding} tasks of {place.array_id} hold devices, and {place.parallel} may"
+    return None
 
 
 def _placement_fault(state: State, job: Job, placements: tuple[Placement, ...]) -> str | None:
@@ -263,6 +288,7 @@ def _ended(state: State, job: Job, event: AttemptEnded, at_s: float) -> Job:
     if event.end_state is not None:
         raise _illegal(state, job.job_id, event, f"does not end the job, but names {event.end_state}")
     n_stalled = 0 if has_progressed(job) else job.n_stalled + stalls(job, event.exit_reason)
+    n_infrastructure, avoid = _after_fault(job, event)
     return job.but(
         state=JobState.QUEUED,
         attempt=None,
@@ -272,9 +298,26 @@ def _ended(state: State, job: Job, event: AttemptEnded, at_s: float) -> Job:
         n_retries=job.n_retries + (event.then is Then.RETRY),
         n_preemptions=job.n_preemptions + (event.outcome is AttemptOutcome.PREEMPTED and _was_preempted(job)),
         n_stalled=n_stalled,
+        n_infrastructure=n_infrastructure,
+        avoid=avoid,
         done_s=job.done_s + _saved_s(job),
         ran_s=job.ran_s + worked_s(job, at_s),
     )
+
+
+def _after_fault(job: Job, event: AttemptEnded) -> tuple[int, tuple[Placement, ...]]:
+    """How many failures of the machine it has met in a row, and which places it avoids from now on."""
+    n_earlier, avoid = (0, ()) if has_progressed(job) else (job.n_infrastructure, job.avoid)
+    is_infrastructure = failure_class(event.outcome, event.exit_reason) is FailureClass.INFRASTRUCTURE
+    if is_infrastructure or event.exit_reason in SUSPICIOUS:
+        avoid = _places(job, avoid)
+    has_failed = event.outcome in (AttemptOutcome.FAILED, AttemptOutcome.LAUNCH_FAILED)
+    return n_earlier + (is_infrastructure and has_failed), avoid
+
+
+def _places(job: Job, earlier: tuple[Placement, ...]) -> tuple[Placement, ...]:
+    placements = job.attempt.placements if job.attempt else ()
+    return (*placements, *(place for place in earlier if place not in placements))[:N_AVOIDED]
 
 
 def worked_s(job: Job, at_s: float) -> float:
@@ -328,7 +371,7 @@ def _stand(state: State, event: StandingEvent) -> None:
         case DevicesUnreserved():
             state.put_standing(standing.without(event.devices))
         case DevicesBusySeen():
-            state.put_standing(replace(standing, busy_external=tuple(sorted(event.devices))))
+            state.put_standing(standing.with_busy(event.devices, event.reasons))
 
 
 def _illegal(state: State, job_id: str, event: Event, why: str) -> IllegalTransition:

@@ -9,7 +9,7 @@ from math import log2
 
 from .errors import InvariantViolation
 from .holds import CLOSED, NodeState, Standing
-from .indexes import Deadline, Delayed, Indexes, Lane, Queued
+from .indexes import ArrayLine, Deadline, Delayed, Indexes, Lane, Queued
 from .nouns import Attempt, Job
 from .state import State
 from .states import HOLDING, JobState
@@ -32,6 +32,8 @@ def check(state: State) -> None:
     _require(state, set(state.recent) <= set(state.jobs), "only live jobs have recent events", str(set(state.recent)))
     for key, hold in state.holds.items():
         _require(state, hold.key == key, "a hold is filed under its selector", f"{hold.key} under {key}")
+    live = {job.array.array_id for job in state.jobs.values() if job.array is not None}
+    _require(state, state.spoiled <= live, "only arrays with live tasks are spoiled", str(state.spoiled - live))
     for node_id, standing in state.standings.items():
         _require(state, standing.node_id == node_id, "a standing is filed under its node", node_id)
         _require(state, not standing.is_plain, "a standing says something", node_id)
@@ -49,6 +51,11 @@ def _check_job(state: State, job_id: str, job: Job) -> None:
     _require(state, (attempt is not None) == (job.state in HOLDING), holds, f"{job_id} is {job.state}", job_id)
     is_within = job.max_total_s is None or job.attempt is not None or job.ran_s < job.max_total_s
     _require(state, is_within, "a job that has used up its running time has ended", job_id, job_id)
+    awaited = [dependency.on for dependency in job.waits_for if not _is_live(state, dependency.on)]
+    _require(state, not awaited, "a job waits for what is live", f"{job_id}: {awaited}", job_id)
+    _require(
+        state, job.state is JobState.QUEUED or not job.is_waiting, "what waits for others is queued", job_id, job_id
+    )
     counts = (job.n_attempts, job.n_retries, job.n_preemptions, job.n_stalled)
     _require(state, min(counts) >= 0, "counts are not negative", f"{job_id}: {counts}", job_id)
     _require(
@@ -124,6 +131,10 @@ def _check_indexes(state: State) -> None:
         "offered",
         "suspect",
         "held",
+        "waiting",
+        "dependents",
+        "doomed",
+        "arrays",
         "queue",
         "delayed",
         "deadlines",
@@ -161,25 +172,61 @@ def recompute_indexes(state: State) -> Indexes:
             by_kind[kind] = sum(2**d.index for d in node.devices if d.kind == kind)
         slow.kinds[node_id] = by_kind
         slow.offered[node_id] = {kind: sum(2**d.index for d in offered if kind in (None, d.kind)) for kind in by_kind}
+    _index_arrays(slow, state)
     for job in sorted(state.jobs.values(), key=lambda job: job.order):
         if job.state in HOLDING:
             slow.holding.add(job.job_id)
             key = (job.project, job.priority_class)
             slow.in_use[key] = slow.in_use.get(key, 0) + job.shape.n_devices
             _index_holder(slow, job)
-        elif any(hold.matches(job) for hold in state.holds.values()):
+        elif job.waits_for or job.unmet is not None:
+            slow.waiting.add(job.job_id)
+            slow.doomed |= {job.job_id} if job.unmet is not None else set()
+            for dependency in job.waits_for:
+                slow.dependents.setdefault(dependency.on, set()).add(job.job_id)
+        elif _is_on_hold(state, job):
             slow.held.add(job.job_id)
+        elif _is_held_back(slow, job):
+            pass
         elif job.not_before_s > state.clock_s:
             slow.delayed.append(Delayed(job.not_before_s, job.order, job.job_id))
         else:
             lanes = slow.queue.setdefault(job.priority, {})
             lanes.setdefault(_lane(job), []).append(Queued(job.order, job.job_id))
-        if job.state is JobState.QUEUED and job.queue_timeout_s is not None:
+        if job.state is JobState.QUEUED and job.queue_timeout_s is not None and job.job_id not in slow.waiting:
             slow.deadlines.append(Deadline(job.queued_since_s + job.queue_timeout_s, job.job_id))
     slow.delayed.sort()
     slow.deadlines.sort()
     slow.limits.sort()
     return slow
+
+
+def _is_live(state: State, name: str) -> bool:
+    return name in state.jobs or any(job.array and job.array.array_id == name for job in state.jobs.values())
+
+
+def _is_on_hold(state: State, job: Job) -> bool:
+    return any(hold.matches(job) for hold in state.holds.values())
+
+
+def _index_arrays(slow: Indexes, state: State) -> None:
+    """Of each array: who is ready, and how many of those may be in the queue."""
+    for job in sorted(state.jobs.values(), key=lambda job: job.order):
+        if job.array is not None:
+            line = slow.arrays.setdefault(job.array.array_id, ArrayLine(parallel=job.array.parallel))
+            line.n_live += 1
+            line.n_holding += job.state in HOLDING
+            if job.state is JobState.QUEUED and not job.is_waiting and not _is_on_hold(state, job):
+                line.ready.append(Queued(job.order, job.job_id))
+    for line in slow.arrays.values():
+        n_ready = len(line.ready)
+        line.n_open = n_ready if line.parallel is None else min(n_ready, max(0, line.parallel - line.n_holding))
+
+
+def _is_held_back(slow: Indexes, job: Job) -> bool:
+    """Whether as many tasks of its array as may start come first."""
+    line = slow.arrays[job.array.array_id] if job.array is not None else None
+    return line is not None and Queued(job.order, job.job_id) not in line.ready[: line.n_open]
 
 
 def _closed_devices(standing: Standing) -> set[int]:

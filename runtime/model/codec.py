@@ -18,6 +18,7 @@ from .errors import BadPayload
 from .estimates import Learned
 from .events import Event, Recorded
 from .holds import AgentsStop, Hold, Standing
+from .leaving import Departures
 from .names import EVENT_CLASSES, event_type_name
 from .nouns import Job, Node
 from .state import State
@@ -26,13 +27,15 @@ T = TypeVar("T")
 Json = Any
 JsonObject = dict[str, Json]
 
-EVENT_VERSIONS: Mapping[str, int] = MappingProxyType({**dict.fromkeys(EVENT_CLASSES, 1), "job_submitted": 2})
+EVENT_VERSIONS: Mapping[str, int] = MappingProxyType(
+    {**dict.fromkeys(EVENT_CLASSES, 1), "attempt_started": 2, "job_submitted": 2}
+)
 """The version each event type is written in. Raise one together with an entry in `UPCASTS`."""
 
 UPCASTS: Mapping[tuple[str, int], Callable[[JsonObject], JsonObject]] = MappingProxyType(
-    {("job_submitted", 1): lambda payload: payload}
+    {("attempt_started", 1): lambda payload: payload, ("job_submitted", 1): lambda payload: payload}
 )
-"""(type, version) -> the payload one version newer. Version 2 of a job has fields that may be missing."""
+"""(type, version) -> the payload one version newer. Versions 2 have fields that may be missing."""
 
 SNAPSHOT_VERSION = 2
 OLDER_SNAPSHOTS = frozenset({1})
@@ -126,9 +129,11 @@ def encode_state(state: State) -> JsonObject:
         "jobs": [_encode(job) for job in state.jobs.values()],
         "fences": dict(state.fences),
         "estimates": [_encode(learned) for learned in state.estimates.remembered()],
+        "leaving": [_encode(departures) for departures in state.leaving.remembered()],
         "recent": {job_id: list(notes) for job_id, notes in state.recent.items()},
         "holds": [_encode(hold) for hold in state.holds.values()],
         "agents_stop": _encode(state.agents_stop),
+        "spoiled": sorted(state.spoiled),
         "standings": [_encode(standing) for standing in state.standings.values()],
     }
 
@@ -140,9 +145,12 @@ def decode_state(snapshot: JsonObject) -> State:
     """
     _check_frame(snapshot)
     state = State(last_seq=snapshot["last_seq"], clock_s=snapshot["clock_s"], fences=dict(snapshot["fences"]))
+    state.spoiled = set(snapshot.get("spoiled", ()))
     _decode_operator_parts(state, snapshot)
     learned = enumerate(snapshot.get("estimates", ()))
     state.estimates.remember(_decode(Learned, entry, f"snapshot.estimates[{n}]") for n, entry in learned)
+    left = enumerate(snapshot.get("leaving", ()))
+    state.leaving.remember(_decode(Departures, entry, f"snapshot.leaving[{n}]") for n, entry in left)
     for n, node in enumerate(snapshot["nodes"]):
         state.put_node(_decode(Node, node, f"snapshot.nodes[{n}]"))
     for n, job in enumerate(snapshot["jobs"]):

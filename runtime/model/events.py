@@ -63,6 +63,9 @@ class AttemptStarted:
     job_id: str
     attempt: int
     pid: int | None
+    launch: str = "cold"
+    """`cold`: the command was executed; `warm`: a process with its imports done became it."""
+    launch_why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,10 +160,13 @@ class DevicesUnreserved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DevicesBusySeen:
-    """These devices of the node are used by processes that are not ours, and no others are."""
+    """These devices of the node are not to be given out now, and no others: processes that are not ours use them,
+    another nightlab has them, they do not answer or have a fault."""
 
     node_id: str
     devices: tuple[int, ...]
+    reasons: tuple[str, ...] = ()
+    """In words, one for each device, in the same order; empty: nobody said why."""
 
 
 Event = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -18,10 +19,11 @@ from .states import ExitReason
 MAX_LINE = 500
 """Characters kept of a line of evidence."""
 
-_RANK_PREFIX = re.compile(r"^\[(?:rank|default)?\d+\]:\s?")
+_RANK_PREFIX = re.compile(r"^\[(?:rank|default)?(\d+)\]:\s?")
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 _TRACEBACK = "Traceback (most recent call last):"
 _EXCEPTION = re.compile(r"^[A-Za-z_][\w.]*(?::|$)")
+_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)')
 
 
 class Where(StrEnum):
@@ -36,6 +38,8 @@ class ExitPattern:
     reason: ExitReason
     where: Where
     regex: re.Pattern[str]
+    is_cascade: bool = False
+    """What it recognizes follows from another failure; it counts where nothing else is found."""
     examples: tuple[str, ...]
     """Lines it must match; tested."""
     counterexamples: tuple[str, ...] = ()
@@ -45,6 +49,29 @@ class ExitPattern:
 class Found(NamedTuple):
     reason: ExitReason
     line: str
+    place: str | None = None
+    """`train.py:33`, of an exception; None: the line came without a traceback."""
+
+
+class Thrown(NamedTuple):
+    """An exception that a traceback ended with."""
+
+    line: str
+    place: str | None
+
+
+class Cleaned(NamedTuple):
+    """Lines as a person sees them, and the exceptions among them, the last one last."""
+
+    lines: tuple[str, ...]
+    exceptions: tuple[Thrown, ...]
+
+    @classmethod
+    def of(cls, lines: Sequence[str]) -> Cleaned:
+        return cls(tuple(lines), _exceptions(lines))
+
+
+NOTHING = Cleaned((), ())
 
 
 def parse_patterns(text: str) -> tuple[ExitPattern, ...]:
@@ -61,7 +88,7 @@ def parse_patterns(text: str) -> tuple[ExitPattern, ...]:
 
 
 def _parse(entry: dict[str, object], path: str) -> ExitPattern:
-    unknown = set(entry) - {"reason", "where", "regex", "examples", "counterexamples"}
+    unknown = set(entry) - {"reason", "where", "regex", "cascade", "examples", "counterexamples"}
     if unknown:
         raise BadPayload(path=path, why=f"unknown {', '.join(sorted(unknown))}")
     try:
@@ -69,6 +96,7 @@ def _parse(entry: dict[str, object], path: str) -> ExitPattern:
             reason=ExitReason(str(entry["reason"])),
             where=Where(str(entry.get("where", Where.ANYWHERE))),
             regex=re.compile(str(entry["regex"])),
+            is_cascade=entry.get("cascade", False) is True,
             examples=_lines(entry.get("examples")),
             counterexamples=_lines(entry.get("counterexamples")),
         )
@@ -82,41 +110,77 @@ def _lines(value: object) -> tuple[str, ...]:
 
 def find_pattern(log: str, patterns: tuple[ExitPattern, ...]) -> Found | None:
     """The first pattern that the log matches, with the line; None: none does."""
-    lines = _clean_lines(log)
-    exception = _last_exception(lines)
-    for pattern in patterns:
-        candidates = reversed(lines) if pattern.where is Where.ANYWHERE else (exception or "",)
-        for line in candidates:
-            if pattern.regex.search(line):
-                return Found(pattern.reason, _short(line))
+    return find_in(cleaned(log), patterns, patterns)
+
+
+def find_in(of: Cleaned, wanted: tuple[ExitPattern, ...], known: tuple[ExitPattern, ...]) -> Found | None:
+    """The first of the `wanted` patterns that these lines match; `known` tells which exceptions are cascades."""
+    exception = thrown(of, known)
+    for pattern in wanted:
+        if pattern.where is Where.EXCEPTION:
+            if exception is not None and pattern.regex.search(exception.line):
+                return Found(pattern.reason, shortened(exception.line), exception.place)
+            continue
+        line = next((line for line in reversed(of.lines) if pattern.regex.search(line)), None)
+        if line is not None:
+            place = exception.place if exception is not None and exception.line == line else None
+            return Found(pattern.reason, shortened(line), place)
     return None
+
+
+def thrown(of: Cleaned, known: tuple[ExitPattern, ...]) -> Thrown | None:
+    """The exception that ended the program: the last one, or the one below it where the last is a cascade of it."""
+    own = (each for each in reversed(of.exceptions) if not is_cascade(each.line, known))
+    return next(own, of.exceptions[-1] if of.exceptions else None)
+
+
+def is_cascade(line: str, known: tuple[ExitPattern, ...]) -> bool:
+    """Whether a line reports that something else failed."""
+    return any(pattern.is_cascade and pattern.regex.search(line) for pattern in known)
 
 
 def last_line(log: str) -> str | None:
     """The exception that ended the program, else the last line that says something; None: it said nothing."""
-    lines = _clean_lines(log)
-    line = _last_exception(lines) or (lines[-1] if lines else None)
-    return _short(line) if line else None
+    of = cleaned(log)
+    line = of.exceptions[-1].line if of.exceptions else of.lines[-1] if of.lines else None
+    return shortened(line) if line else None
 
 
-def _clean_lines(log: str) -> list[str]:
+def cleaned(log: str) -> Cleaned:
     """Lines without colors, control characters, rank prefixes; of a progress bar, the last state."""
-    lines = []
+    return Cleaned.of([line for _, line in ranked_lines(log)])
+
+
+def ranked_lines(log: str) -> Iterator[tuple[int | None, str]]:
+    """The lines of a log, each with the rank that its prefix names."""
     for raw in log.split("\n"):
         line = _CONTROL.sub("", raw.rstrip("\r").rsplit("\r", 1)[-1])
-        line = _RANK_PREFIX.sub("", line).rstrip()
-        if line:
-            lines.append(line)
-    return lines
+        prefix = _RANK_PREFIX.match(line)
+        rank = None
+        while prefix is not None:  # torchrun puts its own before that of torch
+            rank = int(prefix[1])
+            line = line[prefix.end() :]
+            prefix = _RANK_PREFIX.match(line)
+        if line.rstrip():
+            yield rank, line.rstrip()
 
 
-def _last_exception(lines: list[str]) -> str | None:
-    """The exception line under the last Python traceback."""
-    for start in range(len(lines) - 1, -1, -1):
-        if lines[start].endswith(_TRACEBACK):
-            return next((line for line in lines[start + 1 :] if _EXCEPTION.match(line)), None)
-    return None
+def _exceptions(lines: Sequence[str]) -> tuple[Thrown, ...]:
+    """The exception line under each Python traceback, with the innermost frame before it."""
+    found = []
+    for start, line in enumerate(lines):
+        if not line.endswith(_TRACEBACK):
+            continue
+        place = None
+        for below in lines[start + 1 :]:
+            frame = _FRAME.match(below)
+            if frame is not None:
+                place = f"{frame['file'].rpartition('/')[2]}:{frame['line']}"
+            elif _EXCEPTION.match(below):
+                found.append(Thrown(below, place))
+                break
+    return tuple(found)
 
 
-def _short(line: str) -> str:
+def shortened(line: str) -> str:
     return line if len(line) <= MAX_LINE else line[: MAX_LINE - 1] + "…"

@@ -103,7 +103,9 @@ class Standing:
     reservations: tuple[Reservation, ...] = ()
     """No device in two of them."""
     busy_external: tuple[int, ...] = ()
-    """Devices that somebody else computes on; ascending."""
+    """Devices that somebody else computes on, or that are not fit for another reason; ascending."""
+    busy_reasons: tuple[str, ...] = ()
+    """In words, one for each of them; empty: nobody said why."""
 
     @property
     def is_plain(self) -> bool:
@@ -123,6 +125,21 @@ class Standing:
     @property
     def reserved(self) -> tuple[int, ...]:
         return tuple(sorted(device for reservation in self.reservations for device in reservation.devices))
+
+    def busy_reason(self, device: int) -> str | None:
+        """Why a device is not given out; None: it is, or nobody said."""
+        return dict(zip(self.busy_external, self.busy_reasons, strict=False)).get(device)
+
+    def with_busy(self, devices: Iterable[int], reasons: Iterable[str]) -> Standing:
+        """The same with these devices, and no others, not to be given out."""
+        listed = tuple(devices)
+        said = tuple(reasons)
+        if len(said) != len(listed):
+            return replace(self, busy_external=tuple(sorted(listed)), busy_reasons=())
+        by_device = sorted(zip(listed, said, strict=True))
+        return replace(
+            self, busy_external=tuple(d for d, _ in by_device), busy_reasons=tuple(reason for _, reason in by_device)
+        )
 
     def without(self, devices: Iterable[int]) -> Standing:
         """The same with these devices reserved for nobody."""

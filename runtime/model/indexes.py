@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 from .devices import KindMasks, Masks, kind_masks, placement_masks
 from .errors import InvariantViolation
 from .estimates import rounded_down
-from .nouns import Job, Node, Shape
+from .nouns import ArrayPlace, Job, Node, Shape
 from .states import HOLDING, JobState
 
 
@@ -53,13 +53,31 @@ class Deadline(NamedTuple):
 Entry = TypeVar("Entry", Queued, Delayed, Deadline)
 
 
+@dataclass(slots=True, kw_only=True)
+class ArrayLine:
+    """The live tasks of an array: no more of them are in the queue than may start."""
+
+    parallel: int | None
+    n_live: int = 0
+    n_holding: int = 0
+    ready: list[Queued] = field(default_factory=list)
+    """Queued tasks that neither wait for others nor are on hold, in order of submission."""
+    n_open: int = 0
+    """So many of them, the first ones, are in the queue."""
+
+    @property
+    def n_may_open(self) -> int:
+        n_left = len(self.ready) if self.parallel is None else max(0, self.parallel - self.n_holding)
+        return min(len(self.ready), n_left)
+
+
 def lane_of(job: Job) -> Lane:
     return Lane(job.shape, job.is_preemptible, job.project, job.experiment, rounded_down(job.done_s))
 
 
 def deadline_of(job: Job) -> Deadline | None:
-    """When a queued job gives up waiting; None: never."""
-    if job.queue_timeout_s is None:
+    """When a queued job gives up waiting; None: never, or the wait has not begun."""
+    if job.queue_timeout_s is None or job.is_waiting:
         return None
     return Deadline(job.queued_since_s + job.queue_timeout_s, job.job_id)
 
@@ -86,6 +104,14 @@ class Indexes:
     """Nodes to be used last, and never for gangs."""
     held: set[str] = field(default_factory=set)
     """Queued jobs that somebody put a hold on; they are neither in `queue` nor in `delayed`."""
+    waiting: set[str] = field(default_factory=set)
+    """Queued jobs that wait for others to end; they are nowhere else."""
+    dependents: dict[str, set[str]] = field(default_factory=dict)
+    """Those of them by what they wait for. No empty parts."""
+    doomed: set[str] = field(default_factory=set)
+    """Those of them that can never start."""
+    arrays: dict[str, ArrayLine] = field(default_factory=dict)
+    """Arrays that have live tasks."""
     queue: dict[int, dict[Lane, list[Queued]]] = field(default_factory=dict)
     """Jobs that may start now, by priority and lane, in order of submission. No empty parts."""
     delayed: list[Delayed] = field(default_factory=list)
@@ -106,6 +132,8 @@ class Indexes:
     """What the scheduler has found out about shapes on these nodes: a memo, empty again when a node changes."""
 
     def add_job(self, job: Job, clock_s: float, *, is_held: bool = False) -> None:
+        if job.array is not None:
+            self._join_array(job, job.array, 1)
         if job.state in HOLDING and job.attempt is not None:
             self._hold(job)
             for node_id, mask in placement_masks(job.attempt.placements).items():
@@ -114,12 +142,32 @@ class Indexes:
             self._enqueue(job, clock_s, is_held=is_held)
 
     def remove_job(self, job: Job, clock_s: float) -> None:
+        if job.array is not None:
+            self._join_array(job, job.array, -1)
         if job.state in HOLDING and job.attempt is not None:
             self._release(job)
             for node_id, mask in placement_masks(job.attempt.placements).items():
                 self.free[node_id] |= mask & self.offered[node_id][None]
         elif job.state is JobState.QUEUED:
             self._dequeue(job, clock_s)
+
+    def _join_array(self, job: Job, place: ArrayPlace, change: int) -> None:
+        line = self.arrays.setdefault(place.array_id, ArrayLine(parallel=place.parallel))
+        line.n_live += change
+        line.n_holding += change if job.state in HOLDING else 0
+
+    def settle_array(self, array_id: str, jobs: Mapping[str, Job], clock_s: float) -> None:
+        """Let as many of its tasks into the queue as may start, and no more; to be called after its tasks change."""
+        line = self.arrays[array_id]
+        if not line.n_live:
+            del self.arrays[array_id]
+            return
+        while line.n_open < line.n_may_open:
+            self._into_queue(jobs[line.ready[line.n_open].job_id], clock_s)
+            line.n_open += 1
+        while line.n_open > line.n_may_open:
+            line.n_open -= 1
+            self._out_of_queue(jobs[line.ready[line.n_open].job_id], clock_s)
 
     def promote(self, jobs: Mapping[str, Job], clock_s: float) -> None:
         """Move jobs whose back-off is over by `clock_s` into their lanes."""
@@ -183,9 +231,38 @@ class Indexes:
         deadline = deadline_of(job)
         if deadline is not None:
             insort(self.deadlines, deadline)
-        if is_held:
+        if job.is_waiting:
+            self._wait(job)
+        elif is_held:
             self.held.add(job.job_id)
-        elif job.not_before_s > clock_s:
+        elif job.array is None:
+            self._into_queue(job, clock_s)
+        else:
+            line, entry = self.arrays[job.array.array_id], Queued(job.order, job.job_id)
+            at = bisect_left(line.ready, entry)
+            line.ready.insert(at, entry)
+            if at < line.n_open:
+                line.n_open += 1
+                self._into_queue(job, clock_s)
+
+    def _wait(self, job: Job) -> None:
+        self.waiting.add(job.job_id)
+        for dependency in job.waits_for:
+            self.dependents.setdefault(dependency.on, set()).add(job.job_id)
+        if job.unmet is not None:
+            self.doomed.add(job.job_id)
+
+    def _wait_no_more(self, job: Job) -> None:
+        self.waiting.discard(job.job_id)
+        self.doomed.discard(job.job_id)
+        for name in {dependency.on for dependency in job.waits_for}:
+            others = self.dependents[name]
+            others.discard(job.job_id)
+            if not others:
+                del self.dependents[name]
+
+    def _into_queue(self, job: Job, clock_s: float) -> None:
+        if job.not_before_s > clock_s:
             insort(self.delayed, Delayed(job.not_before_s, job.order, job.job_id))
         else:
             self._into_lane(job)
@@ -198,9 +275,21 @@ class Indexes:
         deadline = deadline_of(job)
         if deadline is not None:
             _remove_sorted(self.deadlines, deadline)
-        if job.job_id in self.held:
+        if job.is_waiting:
+            self._wait_no_more(job)
+        elif job.job_id in self.held:
             self.held.discard(job.job_id)
-            return
+        elif job.array is None:
+            self._out_of_queue(job, clock_s)
+        else:
+            line, entry = self.arrays[job.array.array_id], Queued(job.order, job.job_id)
+            is_open = bisect_left(line.ready, entry) < line.n_open
+            _remove_sorted(line.ready, entry)
+            if is_open:
+                line.n_open -= 1
+                self._out_of_queue(job, clock_s)
+
+    def _out_of_queue(self, job: Job, clock_s: float) -> None:
         if job.not_before_s > clock_s:
             _remove_sorted(self.delayed, Delayed(job.not_before_s, job.order, job.job_id))
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from .states import JobState, OnTimeout, StopCause
+from .states import Condition, JobState, OnTimeout, StopCause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,26 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Dependency:
+    """What has to have ended, and how, before a job may start."""
+
+    on: str
+    """A job (`j3`) or an array (`a10`)."""
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayPlace:
+    """Which task of which array a job is."""
+
+    array_id: str
+    index: int
+    n_tasks: int
+    parallel: int | None
+    """At most so many of its tasks hold devices at once; None: any number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StopOrder:
     cause: StopCause
     reason: str
@@ -73,6 +93,8 @@ class Attempt:
     """When this attempt's newest complete checkpoint was seen; None: it has made none."""
     expected_s: float | None = None
     """What jobs like it were known to need in all when it was ordered; None: nothing was known."""
+    leave_s: float | None = None
+    """The longest that attempts like it took to leave, when it was ordered; None: none had left yet."""
     stop: StopOrder | None = None
 
 
@@ -100,6 +122,11 @@ class Job:
     max_total_s: float | None = None
     """Running time of all attempts together."""
     queue_timeout_s: float | None = None
+    array: ArrayPlace | None = None
+    waits_for: tuple[Dependency, ...] = ()
+    """What has not ended yet. Such a job is queued, and in no queue."""
+    unmet: str | None = None
+    """Why it can never start, in words; it is about to end. None: it may."""
     state: JobState = JobState.QUEUED
     not_before_s: float = 0.0
     """Earliest next start (backoff after a retry)."""
@@ -108,6 +135,12 @@ class Job:
     n_preemptions: int = 0
     n_stalled: int = 0
     """Attempts in a row that asked for a requeue, or lost their supervisor, without a newer checkpoint."""
+    hang_after_s: float | None = None
+    """A silence so long is a hang; None: learned from the job itself; 0: none is."""
+    n_infrastructure: int = 0
+    """Attempts in a row that failed through no fault of the job, without a newer checkpoint."""
+    avoid: tuple[Placement, ...] = ()
+    """Where they were, newest first; others are taken where it fits there."""
     checkpoint_step: int | None = None
     """Newest complete checkpoint; None: none yet."""
     attempt_start_checkpoint: int | None = None
@@ -120,6 +153,11 @@ class Job:
     """When it last entered the queue; `queue_timeout_s` counts from here."""
     attempt: Attempt | None = None
     """Set exactly while the job holds devices."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether others have to end before it may start."""
+        return bool(self.waits_for) or self.unmet is not None
 
     @property
     def limit_s(self) -> float | None:

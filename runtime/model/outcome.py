@@ -10,11 +10,22 @@ import signal
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from .apply import stalls, worked_s
+from .apply import has_progressed, stalls, worked_s
 from .events import Then
-from .evidence import ExitPattern, find_pattern, last_line
+from .evidence import ExitPattern, last_line
 from .nouns import Job
-from .states import EXIT_DO_NOT_REQUEUE, EXIT_REQUEUE, LEAVING, AttemptOutcome, ExitReason, JobState, StopCause
+from .root_cause import Cause, RankTail, find_cause
+from .states import (
+    EXIT_DO_NOT_REQUEUE,
+    EXIT_REQUEUE,
+    LEAVING,
+    AttemptOutcome,
+    ExitReason,
+    FailureClass,
+    JobState,
+    StopCause,
+    failure_class,
+)
 
 EXIT_COMMAND_NOT_FOUND = 127
 """Exit code of a shell whose command does not exist (POSIX, Shell Command Language, section 2.8.2)."""
@@ -37,6 +48,10 @@ class ExitFacts:
     """Negative: killed by that signal. None: unknown."""
     was_killed: bool = False
     """We had to kill it, or something it left behind."""
+    stop_reason: str | None = None
+    """In words, why we asked it to stop."""
+    device_fault: str | None = None
+    """What its device itself reported meanwhile, in words; None: nothing."""
     oom_killed: bool = False
     """The kernel says that it was killed for memory."""
     supervisor_lost: bool = False
@@ -47,6 +62,9 @@ class ExitFacts:
     non_finite_metrics: tuple[str, ...] = ()
     """Required metrics whose last value is NaN or infinite."""
     log_tail: str = ""
+    rank_tails: tuple[RankTail, ...] = ()
+    """Of ranks whose output has files of its own."""
+    n_ranks: int = 1
     patterns: tuple[ExitPattern, ...] = ()
 
 
@@ -65,7 +83,7 @@ def classify(facts: ExitFacts) -> Ending:
         case StopCause.TIMEOUT:
             return Ending(AttemptOutcome.TIMED_OUT, ExitReason.RUN_TIMEOUT, last_line(facts.log_tail))
         case StopCause.HANG:
-            return Ending(AttemptOutcome.FAILED, ExitReason.HUNG, last_line(facts.log_tail))
+            return Ending(AttemptOutcome.FAILED, ExitReason.HUNG, facts.stop_reason or last_line(facts.log_tail))
         case StopCause.PREEMPT | StopCause.SHUTDOWN | StopCause.PAUSE | StopCause.DRAIN:
             return _after_notice(facts)
         case StopCause.RENEW:
@@ -144,21 +162,36 @@ def _failure(facts: ExitFacts) -> Ending:
     def failed(reason: ExitReason, evidence: str | None) -> Ending:
         return Ending(AttemptOutcome.FAILED, reason, evidence)
 
+    cause = find_cause(facts.log_tail, facts.rank_tails, facts.patterns, n_ranks=facts.n_ranks)
+    if facts.device_fault is not None and facts.exit_code != 0:
+        return failed(ExitReason.DEVICE_LOST, facts.device_fault)
     if facts.oom_killed:
-        return failed(ExitReason.OUT_OF_MEMORY_HOST, "the kernel killed it for memory")
+        return failed(ExitReason.OUT_OF_MEMORY_HOST, _of_rank(cause, "the kernel killed it for memory"))
     if facts.exit_code == 0:
         return _criteria_missed(facts)
-    found = find_pattern(facts.log_tail, facts.patterns)
-    if found is not None:
-        return failed(found.reason, found.line)
+    if cause is not None and cause.reason not in (None, ExitReason.CODE_ERROR):
+        return failed(cause.reason, _told(cause))
     if facts.non_finite_metrics:
         return _criteria_missed(facts)
     number = _signal_number(facts.exit_code)
     if number is not None:
-        return failed(ExitReason.KILLED_BY_SIGNAL, f"killed by signal {number} ({signal.Signals(number).name})")
-    if facts.exit_code == EXIT_COMMAND_NOT_FOUND:
+        said = f"killed by signal {number} ({signal.Signals(number).name})"
+        return failed(ExitReason.KILLED_BY_SIGNAL, said)
+    if facts.exit_code == EXIT_COMMAND_NOT_FOUND and cause is None:
         return failed(ExitReason.BAD_COMMAND, last_line(facts.log_tail))
-    return failed(ExitReason.CODE_ERROR, last_line(facts.log_tail) or f"exit code {facts.exit_code}, no output")
+    line = None if cause is None else cause.evidence
+    return failed(ExitReason.CODE_ERROR, line or last_line(facts.log_tail) or f"exit code {facts.exit_code}, no output")
+
+
+def _told(cause: Cause) -> str:
+    number = cause.signal_number
+    if number is None or number not in _SIGNALS:
+        return cause.evidence
+    return f"rank {cause.rank}: killed by signal {number} ({signal.Signals(number).name}), the first to go"
+
+
+def _of_rank(cause: Cause | None, line: str) -> str:
+    return line if cause is None or cause.signal_number is None else f"rank {cause.rank}: {line}"
 
 
 def _criteria_missed(facts: ExitFacts) -> Ending:
@@ -183,6 +216,8 @@ class RetryRules(Protocol):
 
     @property
     def max_stalled(self) -> int: ...
+    @property
+    def max_infrastructure_retries(self) -> int: ...
     @property
     def retry_backoff_s(self) -> float: ...
     @property
@@ -216,6 +251,7 @@ def disposition(
 def _disposition(
     job: Job, outcome: AttemptOutcome, reason: ExitReason, *, now_s: float, policy: RetryRules
 ) -> Disposition:
+    is_infrastructure = failure_class(outcome, reason) is FailureClass.INFRASTRUCTURE
     match outcome:
         case AttemptOutcome.SUCCEEDED:
             return _end(JobState.SUCCEEDED, reason)
@@ -227,6 +263,8 @@ def _disposition(
             stop = job.attempt.stop if job.attempt else None
             is_renewed = stop is not None and stop.cause is StopCause.RENEW
             return _requeue(job, reason, now_s, policy) if is_renewed else _end(JobState.FAILED, reason)
+        case AttemptOutcome.FAILED | AttemptOutcome.LAUNCH_FAILED if is_infrastructure:
+            return _retry_elsewhere(job, reason, now_s, policy)
         case AttemptOutcome.FAILED | AttemptOutcome.LAUNCH_FAILED:
             if job.n_retries >= job.max_retries or reason in NEVER_RETRIED:
                 return _end(JobState.FAILED, reason)
@@ -242,6 +280,15 @@ def _requeue(job: Job, reason: ExitReason, now_s: float, policy: RetryRules) -> 
     if job.n_stalled + 1 >= policy.max_stalled:
         return _end(JobState.FAILED, ExitReason.NO_CHECKPOINT_PROGRESS)
     not_before_s = now_s + _backoff_s(job.n_stalled, policy)
+    return Disposition(then=Then.REQUEUE, end_state=None, exit_reason=reason, not_before_s=not_before_s)
+
+
+def _retry_elsewhere(job: Job, reason: ExitReason, now_s: float, policy: RetryRules) -> Disposition:
+    """Free, but not for ever: what fails everywhere is not the machine's fault after all."""
+    n_earlier = 0 if has_progressed(job) else job.n_infrastructure
+    if n_earlier >= policy.max_infrastructure_retries:
+        return _end(JobState.FAILED, reason)
+    not_before_s = now_s + _backoff_s(n_earlier, policy)
     return Disposition(then=Then.REQUEUE, end_state=None, exit_reason=reason, not_before_s=not_before_s)
 
 

@@ -12,6 +12,7 @@ from .devices import count, placement_masks
 from .estimates import Estimates
 from .holds import AgentsStop, Hold, Standing
 from .indexes import Indexes
+from .leaving import Leaving
 from .nouns import Job, Node
 from .states import JobState
 
@@ -30,6 +31,8 @@ class State:
     """By selector; matching jobs are not started."""
     agents_stop: AgentsStop | None = None
     """Set: no session may submit."""
+    spoiled: set[str] = field(default_factory=set)
+    """Arrays with live tasks of which a task has ended, and not well."""
     standings: dict[str, Standing] = field(default_factory=dict)
     """By node, also of nodes that are away; those that say nothing are left out."""
     last_seq: int = 0
@@ -40,6 +43,8 @@ class State:
     """The last few events of each live job, in words."""
     estimates: Estimates = field(default_factory=Estimates)
     """How long jobs like those that ended have run."""
+    leaving: Leaving = field(default_factory=Leaving)
+    """How long attempts took to leave after a notice."""
     index: Indexes = field(default_factory=Indexes)
 
     def put_job(self, job: Job) -> None:
@@ -49,10 +54,21 @@ class State:
             self.index.remove_job(old, self.clock_s)
         self.jobs[job.job_id] = job
         self.index.add_job(job, self.clock_s, is_held=self.hold_on(job) is not None)
+        self._settle_array(job)
 
     def drop_job(self, job_id: str) -> None:
-        self.index.remove_job(self.jobs.pop(job_id), self.clock_s)
+        job = self.jobs.pop(job_id)
+        self.index.remove_job(job, self.clock_s)
         self.recent.pop(job_id, None)
+        self._settle_array(job)
+
+    def _settle_array(self, job: Job) -> None:
+        if job.array is not None:
+            self.index.settle_array(job.array.array_id, self.jobs, self.clock_s)
+
+    def is_there(self, name: str) -> bool:
+        """Whether this job, or a task of this array, is live."""
+        return name in self.jobs or name in self.index.arrays
 
     def put_node(self, node: Node) -> None:
         self.nodes[node.node_id] = node
@@ -82,9 +98,11 @@ class State:
         """Move queued jobs between the queue and those that are held."""
         for job_id, job in self.jobs.items():
             is_held = self.hold_on(job) is not None
-            if job.state is JobState.QUEUED and (job_id in self.index.held) != is_held:
+            is_sorted = (job_id in self.index.held) == is_held or job.is_waiting
+            if job.state is JobState.QUEUED and not is_sorted:
                 self.index.remove_job(job, self.clock_s)
                 self.index.add_job(job, self.clock_s, is_held=is_held)
+                self._settle_array(job)
 
     def standing(self, node_id: str) -> Standing:
         return self.standings.get(node_id) or Standing(node_id=node_id)

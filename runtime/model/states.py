@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
 
 class JobState(StrEnum):
@@ -78,6 +80,17 @@ class OnTimeout(StrEnum):
     """It checkpoints and goes on as a new attempt; costs no retry."""
 
 
+class Condition(StrEnum):
+    """How another job has to end before a dependent one may start."""
+
+    OK = "ok"
+    """It succeeded; an array: all of its tasks did."""
+    ANY = "any"
+    """It ended, in whatever way."""
+    NOT_OK = "not_ok"
+    """It ended, and has not succeeded; an array: at least one of its tasks has not."""
+
+
 class ExitReason(StrEnum):
     """The class of an ending, from what the server knows first and from evidence second."""
 
@@ -89,17 +102,32 @@ class ExitReason(StrEnum):
     CODE_ERROR = "code_error"
     """The command failed by itself (non-zero exit)."""
     IMPORT_ERROR = "import_error"
+    BAD_ARGUMENTS = "bad_arguments"
+    """The script does not take the arguments it was given."""
     MISSING_FILE = "missing_file"
+    PERMISSION_DENIED = "permission_denied"
+    BAD_CHECKPOINT = "bad_checkpoint"
+    """What it resumed from can not be read, or does not fit the model."""
     OUT_OF_MEMORY_DEVICE = "out_of_memory_device"
     OUT_OF_MEMORY_HOST = "out_of_memory_host"
     DISK_FULL = "disk_full"
     COLLECTIVE_FAILURE = "collective_failure"
+    NETWORK_ERROR = "network_error"
+    """Something outside could not be reached: a model hub, a data server."""
+    ADDRESS_IN_USE = "address_in_use"
+    DEVICE_UNAVAILABLE = "device_unavailable"
+    """It found no device, a busy one, or a driver that does not fit."""
     DEVICE_FAULT = "device_fault"
+    """Its output names a device error. Often its own indexing; the machine is not blamed for it."""
+    DEVICE_LOST = "device_lost"
+    """The device itself reported a fault, whatever the output says."""
     KILLED_BY_SIGNAL = "killed_by_signal"
     """Killed by a signal that we did not send."""
     HUNG = "hung"
     RUN_TIMEOUT = "run_timeout"
     QUEUE_TIMEOUT = "queue_timeout"
+    DEPENDENCY_UNMET = "dependency_unmet"
+    """What it waited for ended otherwise than it had to; it never started."""
     NO_CHECKPOINT_PROGRESS = "no_checkpoint_progress"
     """Restarted three times without a newer checkpoint, by itself or at its time limit."""
     PREEMPTED = "preempted"
@@ -115,6 +143,49 @@ class ExitReason(StrEnum):
     BAD_COMMAND = "bad_command"
     """The command or working directory does not exist, or a placeholder has no value."""
     LAUNCHER_UNAVAILABLE = "launcher_unavailable"
+
+
+class FailureClass(StrEnum):
+    """Who an ending is charged to, and so what a new attempt costs."""
+
+    NONE = "none"
+    """No failure: it completed, was asked to leave, or asked to be run again."""
+    OWN = "own"
+    """The job's; a new attempt costs one of `max_retries`."""
+    INFRASTRUCTURE = "infrastructure"
+    """The machine's; a new attempt is free, goes elsewhere first, and is bounded."""
+
+
+FAILURE_CLASSES: Mapping[ExitReason, FailureClass] = MappingProxyType(
+    dict.fromkeys(ExitReason, FailureClass.OWN)
+    | dict.fromkeys(
+        (
+            ExitReason.COMPLETED,
+            ExitReason.PREEMPTED,
+            ExitReason.REQUEUE_ASKED,
+            ExitReason.CANCELLED,
+            ExitReason.QUEUE_TIMEOUT,
+        ),
+        FailureClass.NONE,
+    )
+    | dict.fromkeys(
+        (
+            ExitReason.DEVICE_LOST,
+            ExitReason.NODE_LOST,
+            ExitReason.SUPERVISOR_LOST,
+            ExitReason.LAUNCHER_UNAVAILABLE,
+        ),
+        FailureClass.INFRASTRUCTURE,
+    )
+)
+"""What is not listed is the job's own: a line in a log never makes it the machine's fault."""
+
+
+def failure_class(outcome: AttemptOutcome, reason: ExitReason) -> FailureClass:
+    """Who an ending is charged to. When the command never ran, a full disk or a device in use is the machine's."""
+    if outcome is AttemptOutcome.LAUNCH_FAILED and reason in (ExitReason.DISK_FULL, ExitReason.DEVICE_UNAVAILABLE):
+        return FailureClass.INFRASTRUCTURE
+    return FAILURE_CLASSES[reason]
 
 
 EXIT_REQUEUE = 75

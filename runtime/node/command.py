@@ -1,6 +1,7 @@
 """From a job's spec to the argument vector that is executed. Pure.
 
-`{name}` is replaced where `name` is a parameter, `seed`, `job_id`, `attempt` or `checkpoint_dir`. Everything else in
+`{name}` is replaced where `name` is a parameter, `seed`, `job_id`, `attempt`, `checkpoint_dir`, or in a task of an
+array `index`. Everything else in
 braces stays as it is: `${HOME}`, `{print $1}`, `{{name}}`, and `{word}` without a parameter of that name.
 
 What a placeholder has used is not passed a second time by `args_style`. The seed is passed like a parameter named

@@ -26,6 +26,10 @@ _PROCESSOR_WORKAROUNDS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "MKL_CBWR", "
 _PASSED = frozenset((*_PLACES, *_LANGUAGE, *_CERTIFICATES, *_PROCESSOR_WORKAROUNDS))
 _PASSED_PREFIX = "LC_"
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "RAYON_NUM_THREADS")
+_LASTING = frozenset(
+    {"MLFLOW_DISABLE_TELEMETRY", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "PYTHONUNBUFFERED", "CUDA_DEVICE_ORDER"}
+)
+"""Of our own: the same for every attempt."""
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -66,6 +70,10 @@ class AttemptFacts:
         return self.folder / "preempt-notice"
 
     @property
+    def rank_logs(self) -> Path:
+        return self.folder / "ranks"
+
+    @property
     def hyperparameters(self) -> Path:
         return self.folder / "hyperparameters.yaml"
 
@@ -88,12 +96,20 @@ def job_environment(spec: JobSpec, facts: AttemptFacts, server_env: Mapping[str,
     return environment
 
 
+def lasting_environment(spec: JobSpec, facts: AttemptFacts, environment: Mapping[str, str]) -> dict[str, str]:
+    """The part that is the same for all attempts of all jobs like this one: what imports may read and keep."""
+    passing = {*_own_variables(spec, facts), *parameter_variables(spec), *_THREADS} - _LASTING
+    return {name: value for name, value in environment.items() if name not in passing}
+
+
 def _own_variables(spec: JobSpec, facts: AttemptFacts) -> dict[str, str]:
     own = {
         "NIGHTLAB_JOB_ID": facts.job_id,
         "NIGHTLAB_ATTEMPT": str(facts.attempt),
         "NIGHTLAB_CHECKPOINT_DIR": str(facts.checkpoint_dir),
         "NIGHTLAB_PREEMPT_FILE": str(facts.notice),
+        "NIGHTLAB_RANK_LOG_DIR": str(facts.rank_logs),
+        "NIGHTLAB_STACK_FILE": str(facts.folder / "stacks"),
         MARKER_VARIABLE: facts.marker,
         "HYPERPARAMETERS_PATH": str(facts.hyperparameters),
         "MLFLOW_TRACKING_URI": facts.tracking_url,
@@ -118,8 +134,15 @@ def _own_variables(spec: JobSpec, facts: AttemptFacts) -> dict[str, str]:
         own["NIGHTLAB_DEVICE_UUIDS"] = ",".join(facts.uuids)
     if spec.code_source is not None:
         own["CODE_SOURCE_PATH"] = str(facts.working_folder)
+    if spec.array_task is not None:
+        own["NIGHTLAB_ARRAY_ID"] = spec.array_task.array_id
+        own["NIGHTLAB_ARRAY_INDEX"] = str(spec.array_task.index)
+        own["NIGHTLAB_ARRAY_SIZE"] = str(spec.array_task.n_tasks)
     if spec.seed is not None:
         own["NIGHTLAB_SEED"] = str(spec.seed)
+    if facts.n_ranks > 1:
+        # torchrun takes these for its --log-dir and --tee: a file for each rank, besides the common output.
+        own |= {"PET_LOG_DIR": str(facts.rank_logs), "PET_TEE": "3"}
     if facts.deadline_at is not None:
         own["NIGHTLAB_DEADLINE"] = f"{facts.deadline_at:.3f}"
     if facts.resume_from is not None:

@@ -19,13 +19,13 @@ import sys
 import traceback
 
 from runtime.node import cgroups, records
-from runtime.node.supervisor import name_process, supervise
+from runtime.node.supervisor import ScriptLeader, name_process, supervise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-VERSION = 1
+VERSION = 2
 """Of the protocol and of the records. A server that meets another one retires it and starts its own."""
 PROCESS_NAME = "nl launcher"
 IDLE_S = 60.0
@@ -34,7 +34,9 @@ _LONGEST_REQUEST = 64 * 1024
 
 
 class _Launcher:
-    def __init__(self, path: str, listener: socket.socket, lock: int) -> None:
+    def __init__(self, path: str, listener: socket.socket, lock: int, *, is_warm: bool) -> None:
+        self._is_warm = is_warm
+        self._n_launches = 0
         self._path = path
         self._identity = _identity(path)
         self._listener = listener
@@ -68,8 +70,11 @@ class _Launcher:
                     self._unread.pop(descriptor, None)
             self._reap()
 
+    def has_socket(self) -> bool:
+        return _identity(self._path) == self._identity
+
     def _is_over(self) -> bool:
-        if _identity(self._path) != self._identity:
+        if not self.has_socket():
             return True  # Somebody removed or replaced the socket: nobody can reach us any more.
         if self._supervisors or self._connections:
             return False
@@ -109,24 +114,37 @@ class _Launcher:
                 self._is_retiring = False
         except (ValueError, KeyError, TypeError, OSError) as error:
             return {"ok": False, "error": f"{type(error).__name__}: {error}"}
-        return {"ok": True, "version": VERSION, "pid": os.getpid(), "n_attempts": len(self._supervisors)}
+        return {
+            "ok": True,
+            "version": VERSION,
+            "pid": os.getpid(),
+            "n_attempts": len(self._supervisors),
+            "n_launches": self._n_launches,
+        }
 
     def _launch(self, folder: str) -> None:
+        self._n_launches += 1
         pid = os.fork()
         if pid:
             self._supervisors.add(pid)
             return
-        status = 1
+        status: int | None = 1
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for connection in (self._listener, *self._connections.values()):
+                connection.detach()  # Else it would close, when it is collected, what has its number by then.
             os.closerange(3, os.sysconf("SC_OPEN_MAX"))
-            supervise(folder)
+            supervise(folder, is_warm=self._is_warm)
             status = 0
+        except ScriptLeader:
+            status = None
+            raise
         except BaseException:  # noqa: BLE001 - the supervisor's firewall: the leader dies with it, the engine sees it
             traceback.print_exc()
         finally:
-            os._exit(status)
+            if status is not None:
+                os._exit(status)
 
 
 def _identity(path: str) -> tuple[int, int] | None:
@@ -137,10 +155,11 @@ def _identity(path: str) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def main(path: str, log_path: str) -> None:
+def main(path: str, log_path: str, *, name: str = PROCESS_NAME, is_warm: bool = False) -> None:
     """Listen at `path`; returns at once in the caller's process, while a child of it serves.
 
     The socket exists when the first process has ended with status 0. Does nothing if a launcher serves there already.
+    Raises ScriptLeader in each leader of a warm start.
     """
     lock = os.open(path + ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -159,10 +178,12 @@ def main(path: str, log_path: str) -> None:
     os.dup2(os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC), 0)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    name_process(PROCESS_NAME)
+    name_process(name)
     cgroups.root()  # Found once, for all that is forked.
     gc.freeze()
-    _Launcher(path, listener, lock).serve()
-    records.remove(path)
+    launcher = _Launcher(path, listener, lock, is_warm=is_warm)
+    launcher.serve()
+    if launcher.has_socket():  # Else another launcher listens there by now.
+        records.remove(path)
     sys.stderr.flush()
     os._exit(0)

@@ -15,6 +15,10 @@ import stat
 
 from runtime.node import processes
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 _PLACES = ("/run/lock", "/var/lock", "/tmp")
 _STICKY_FOR_ALL = 0o1777
 _TRIES = 8
@@ -93,8 +97,11 @@ def holders(path: str) -> set[int]:
 
 def holder(path: str) -> str:
     """Who has the lock, in words: `python3 (pid 4711, user bob)`."""
-    found = sorted(holders(path))
-    return ", ".join(processes.describe(pid) for pid in found) or "a process that is not shown here"
+    return ", ".join(described(holders(path))) or "a process that is not shown here"
+
+
+def described(pids: Iterable[int]) -> list[str]:
+    return [processes.describe(pid) for pid in sorted(pids)]
 
 
 def _open(path: str) -> int:

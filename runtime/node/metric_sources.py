@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any, Protocol
 
 from runtime.node.event_files import NotAnEventFile, first_record_bytes, scalars, whole_records
+from runtime.node.output import data_from
 from runtime_client.models import JobSpec, JsonLines, StdoutPattern, TensorBoardFiles
 from runtime_client.models.spec import compile_pattern
 
@@ -37,6 +38,8 @@ PATTERN_CPU_S = 0.25
 _FOLDER_LOOK_S = 5.0
 """Between two searches for new event files."""
 _LONGEST_NAME = 250
+_RANK_PREFIX = re.compile(rb"^\[(?:default|rank)\d+\]:\s?")
+"""That torchrun and torch put before the lines of a rank."""
 _STEP_FIELDS = ("step", "epoch")
 
 
@@ -110,6 +113,7 @@ class _GrowingFile:
             if found.st_size < self._offset or (self._inode and found.st_ino != self._inode):
                 self._offset = 0
             self._inode, self._size = found.st_ino, found.st_size
+            self._offset = data_from(descriptor, self._offset, found.st_size)  # behind what was cut out
             return os.pread(descriptor, MOST_BYTES, self._offset)
         except OSError:
             return b""
@@ -130,7 +134,7 @@ class _GrowingFile:
         if (is_final and len(data) < MOST_BYTES) or (end == 0 and len(data) == MOST_BYTES):
             end = len(data)  # The last line, or one of a megabyte.
         self.move_on(end)
-        return [line[:LONGEST_LINE] for line in data[:end].splitlines()]
+        return [_RANK_PREFIX.sub(b"", line[:LONGEST_LINE]) for line in data[:end].splitlines()]
 
     def skip_existing(self) -> None:
         try:

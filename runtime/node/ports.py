@@ -21,7 +21,7 @@ _MOST_TRIES = 400
 
 
 class Port:
-    """Bound and locked. `let_go` unbinds it; the lock stays with the process."""
+    """Bound and locked. `let_go` unbinds it; the lock stays with this process."""
 
     def __init__(self, number: int, bound: socket.socket, lock: int) -> None:
         self.number = number
@@ -29,7 +29,7 @@ class Port:
         self._lock = lock
 
     def let_go(self) -> None:
-        """From now on the command can listen there."""
+        """Unbind it in this process. A child that was forked before keeps it bound until it closes it, or executes."""
         self._bound.close()
 
     def give_back(self) -> None:

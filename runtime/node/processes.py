@@ -94,6 +94,48 @@ def carriers(marker: str, processes: dict[int, Process]) -> set[int]:
     return found
 
 
+class Belonging:
+    """The set of all processes that belong to attempts of ours: `pid in belonging`.
+
+    By the marker in a process's environment, by its control group, or by descent from a supervisor.
+    """
+
+    def __init__(self, markers: Iterable[str], supervisors: Iterable[int]) -> None:
+        self._markers = [marker.encode() for marker in markers]
+        self._supervisors = set(supervisors)
+
+    def __contains__(self, pid: object) -> bool:
+        if not isinstance(pid, int):
+            return False
+        return self._is_marked(pid) or self._descends(pid)
+
+    def _is_marked(self, pid: int) -> bool:
+        words = [f"{MARKER_VARIABLE}=".encode() + marker for marker in self._markers]
+        variables = _contents(f"/proc/{pid}/environ").split(b"\0")
+        if any(word in variables for word in words):
+            return True
+        groups = _contents(f"/proc/{pid}/cgroup")
+        return any(b"/nightlab-" + marker in groups for marker in self._markers)
+
+    def _descends(self, pid: int) -> bool:
+        seen: set[int] = set()
+        while pid > 1 and pid not in seen:
+            if pid in self._supervisors:
+                return True
+            seen.add(pid)
+            found = look_up(pid)
+            pid = found.parent if found is not None else 0
+        return False
+
+
+def _contents(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
 def tree_of_lost_attempt(marker: str, leader_pid: int | None, leader_ticks: int | None) -> set[int]:
     """Living processes of an attempt whose supervisor is gone: marked ones, the leader's session, all below."""
     processes = table()

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 _LONGEST_PATH = 107
-_LONGEST_NAME = len("/launcher.sock.lock")
+_LONGEST_NAME = len("/w0123456789abcdef.sock.lock")
 _ELSEWHERE = "sockets-are-in"
 
 

@@ -7,6 +7,7 @@ signals and a slow poll; it uses no processor time while the job runs. Standard 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -14,7 +15,7 @@ import signal
 import socket
 import time
 
-from runtime.node import cgroups, ports, processes, records
+from runtime.node import cgroups, machine_locks, output, ports, processes, records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ POLL_S = 5.0
 """A stop order whose poke was lost is found after this long."""
 POKE_S = 0.2
 """How long a busy server is waited for."""
+ENCLOSE_S = 0.05
+"""After the start, when the attempt's tree is moved into its control group."""
 LEFTOVER_GRACE_S = 0.1
 """For helpers of the leader that end by themselves right after it (they unlink shared memory, say)."""
 EXIT_WRITE_TRIES = 120
@@ -41,8 +44,19 @@ _BLOCKED = _WAITED_FOR | {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.S
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def supervise(folder: str) -> None:
-    """Run the attempt in `folder` to its end, unless another supervisor has claimed it."""
+class ScriptLeader(BaseException):
+    """Raised in the leader of an attempt that is started warm: it is to become the script. Nothing may catch it."""
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        super().__init__()
+        self.order = order
+
+
+def supervise(folder: str, *, is_warm: bool = False) -> None:
+    """Run the attempt in `folder` to its end, unless another supervisor has claimed it.
+
+    Raises ScriptLeader in the leader of a warm start, which has no command to execute.
+    """
     order = records.read(os.path.join(folder, records.ORDER))
     if order is None:
         return
@@ -58,6 +72,7 @@ def supervise(folder: str) -> None:
         _poke(order, unclaimed=error.errno)
         return
     if is_ours:
+        order["is_warm"] = is_warm
         _Attempt(folder, order).run()
 
 
@@ -116,6 +131,11 @@ class _Attempt:
         """On the monotonic clock; None: nobody asked it to stop."""
         self._was_killed = False
         self._oom_kills = 0
+        self._enclose_at: float | None = time.monotonic() + ENCLOSE_S
+        """On the monotonic clock; None: it was done."""
+        self._keeper = output.Keeper(folder, int(order.get("log_cap_bytes", output.CAP_BYTES)))
+        self._kept_at = time.monotonic()
+        self._next_look_s = 0.0
 
     def run(self) -> None:
         failure = self._start()
@@ -126,23 +146,30 @@ class _Attempt:
         self._read_stop_order()
         self._wait()
         self._end_leftovers()
+        self._keeper.look(0.0, POLL_S)
+        ending = self._ending()
         _leave_group(self._group)
-        self._record_exit(self._ending())
+        self._record_exit(ending)
 
     def _start(self) -> dict[str, Any] | None:
         """Start the leader and record it. Returns what went wrong, if the command never ran."""
         try:
+            _share_locks(self._order["locks"])
             port = self._hold_port()
-            self._leader, failure = _spawn(self._folder, self._order)
+            self._leader, failure = _spawn(self._folder, self._order, port)
         except OSError as error:
             return {"errno": error.errno, "text": f"{error.strerror}: {error.filename or 'starting a process'}"}
-        if port is not None:
-            port.let_go()
         if failure is not None:
             return failure
         self._awaited = {self._leader}
         leader = processes.look_up(self._leader)
-        started = {"pid": self._leader, "start_ticks": leader.start_ticks if leader else 0, "at": time.time()}
+        started = {
+            "pid": self._leader,
+            "start_ticks": leader.start_ticks if leader else 0,
+            "at": time.time(),
+            "launch": "warm" if self._order["is_warm"] else "cold",
+            "launch_why": self._order.get("launch_why", ""),
+        }
         try:
             records.write_reserved(os.path.join(self._folder, records.STARTED), started, is_durable=False)
             _poke(self._order)
@@ -154,6 +181,24 @@ class _Attempt:
             _poke(self._order)  # The claim stands and the job may go on: its folder is broken or gone, not the job.
         self._oom_kills = processes.oom_kills()
         return None
+
+    def _enclose(self) -> None:
+        """Move the leader into its group, and what it has started meanwhile; later ones are born there.
+
+        Moving takes as long as starting, so nobody waits for it, and what ends at once is not moved at all. The group
+        is the second line only: the supervisor finds its tree without it.
+        """
+        self._enclose_at = None
+        if self._group is None:
+            return
+        moved: set[int] = set()
+        found = {self._leader}
+        while found - moved:
+            for pid in found - moved:
+                with contextlib.suppress(OSError):
+                    cgroups.enter(self._group, pid)
+            moved |= found
+            found = processes.descendants([os.getpid()], processes.table())
 
     def _hold_port(self) -> ports.Port | None:
         """The attempt's rendezvous port, unless the user named one. Its lock is ours until we end."""
@@ -170,7 +215,12 @@ class _Attempt:
             self._reap()
             if not self._awaited:
                 return
-            wait_s = POLL_S
+            wait_s = self._keep_output()
+            if self._enclose_at is not None:
+                wait_s = min(wait_s, self._enclose_at - time.monotonic())
+                if wait_s <= 0:
+                    self._enclose()
+                    continue
             if self._kill_at is not None:
                 wait_s = min(wait_s, self._kill_at - time.monotonic())
                 if wait_s <= 0:
@@ -181,6 +231,15 @@ class _Attempt:
                 self._begin_stop(float(self._order["grace_s"]))
             elif received is None or received.si_signo == signal.SIGUSR1:
                 self._read_stop_order()
+
+    def _keep_output(self) -> float:
+        """Keep the output within its bound; how long to wait for the next look."""
+        passed_s = time.monotonic() - self._kept_at
+        if passed_s >= self._next_look_s:
+            self._next_look_s = self._keeper.look(passed_s, POLL_S)
+            self._kept_at = time.monotonic()
+            return self._next_look_s
+        return self._next_look_s - passed_s
 
     def _read_stop_order(self) -> None:
         try:
@@ -199,18 +258,26 @@ class _Attempt:
         is_first = self._kill_at is None
         kill_at = time.monotonic() + max(0.0, grace_s)
         self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
-        if not is_first or grace_s <= 0:
+        if grace_s <= 0:
+            return
+        if not is_first:
+            self._give_notice(max(0.0, self._kill_at - time.monotonic()))
             return
         self._heirs = processes.children_by_parent(processes.table())
-        try:
-            with open(os.path.join(self._folder, records.NOTICE), "xb"):
-                pass
-        except OSError:
-            pass  # On a full disk the signal alone has to do.
+        self._give_notice(grace_s)
         try:
             os.killpg(self._leader, signal.SIGTERM)
         except ProcessLookupError:
             return
+
+    def _give_notice(self, grace_s: float) -> None:
+        """The notice holds the time of the kill, in seconds since the epoch; it is there whole or not at all."""
+        path = os.path.join(self._folder, records.NOTICE)
+        try:
+            records.write_text(path, f"{time.time() + grace_s:.3f}\n")
+        except OSError:
+            with contextlib.suppress(OSError), open(path, "ab"):  # On a full disk the name alone, or the signal.
+                pass
 
     def _reap(self) -> bool:
         """Collect everything that has ended. False: no process of the attempt is left, dead or alive."""
@@ -274,13 +341,23 @@ class _Attempt:
         leader_code = self._reaped.get(self._leader)
         by_themselves = [code for code in self._codes if code >= 0 and code not in _ENDED_BY_TERM]
         exit_code = by_themselves[-1] if by_themselves else leader_code
-        is_foreign_kill = exit_code == -signal.SIGKILL and self._kill_at is None
         return {
             "exit_code": exit_code,
             "was_killed": self._was_killed,
-            "oom_killed": is_foreign_kill and processes.oom_kills() > self._oom_kills,
+            "oom_killed": exit_code != 0 and self._lost_one_for_memory(exit_code),
             "ended_at": time.time(),
         }
+
+    def _lost_one_for_memory(self, exit_code: int | None) -> bool:
+        """Whether the kernel killed one of its processes for memory: any one, where its group counts them.
+
+        Else the leader alone is judged: killed, by nobody here, while the machine ran out of memory.
+        """
+        counted = None if self._group is None else cgroups.oom_kills(self._group)
+        if counted is not None:
+            return counted > 0
+        is_foreign_kill = exit_code == -signal.SIGKILL and self._kill_at is None
+        return is_foreign_kill and processes.oom_kills() > self._oom_kills
 
     def _record_exit(self, record: dict[str, Any]) -> None:
         path = os.path.join(self._folder, records.EXIT)
@@ -295,7 +372,7 @@ class _Attempt:
         _poke(self._order)
 
 
-def _spawn(folder: str, order: dict[str, Any]) -> tuple[int, dict[str, Any] | None]:
+def _spawn(folder: str, order: dict[str, Any], port: ports.Port | None) -> tuple[int, dict[str, Any] | None]:
     """Fork the leader. Returns its pid, and the reason if it could not become the command."""
     log = os.open(os.path.join(folder, records.LOG), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     reader, writer = os.pipe2(os.O_CLOEXEC)
@@ -303,6 +380,8 @@ def _spawn(folder: str, order: dict[str, Any]) -> tuple[int, dict[str, Any] | No
     pid = os.fork()
     if pid == 0:
         _become_command(order, log, writer, own_pid)
+    if port is not None:
+        port.let_go()  # The child has it too, until the very moment at which it becomes the command.
     os.close(writer)
     os.close(log)
     with os.fdopen(reader, "rb") as answer:
@@ -329,25 +408,32 @@ def _become_command(order: dict[str, Any], log: int, writer: int, supervisor: in
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        _enter_group(order["cgroup"])
         stage = f"working directory {order['cwd']!r}"
         os.chdir(order["cwd"])
+        if order["is_warm"]:
+            # What the launcher and the supervisor had open; the supervisor reads from this that the start succeeded.
+            os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+            # As Python itself does when it starts.
+            signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            raise ScriptLeader(order)
         stage = f"command {order['argv'][0]!r}"
         os.execvpe(order["argv"][0], order["argv"], order["env"])
     except OSError as error:
         os.write(writer, json.dumps({"errno": error.errno, "text": f"{stage}: {error.strerror}"}).encode())
-    finally:
         os._exit(127)
-
-
-def _enter_group(path: str | None) -> None:
-    try:
-        if path is not None:
-            cgroups.enter(path)
-    except OSError:
-        return  # It is the second line only: the supervisor finds its tree without it.
 
 
 def _leave_group(path: str | None) -> None:
     if path is not None:
         cgroups.remove(path)
+
+
+def _share_locks(paths: list[str]) -> None:
+    """Hold the attempt's devices on this machine until we end, whatever becomes of the server.
+
+    The server that ordered it has these devices; one that has them no more is told by its next look.
+    """
+    for path in paths:
+        with contextlib.suppress(OSError):
+            machine_locks.take(path, is_shared=True)

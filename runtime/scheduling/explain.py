@@ -17,6 +17,7 @@ from .paper import Blocked, Promise, Round
 from .policy import Policy
 from .quotas import explain_quota
 from .round import play
+from .waits import others_first
 
 
 class UnknownJob(LookupError):
@@ -87,6 +88,8 @@ def _explain_wait(state: State, job: Job, paper: Round) -> Reasons:
             details=(),
             beneficiary=None,
         )
+    if (waits := others_first(state, job)) is not None:
+        return Reasons(summary=f"{job.job_id} {waits}", queue_position=None, details=(), beneficiary=None)
     hold = state.hold_on(job)
     if hold is not None:
         return Reasons(summary=describe_hold(job.job_id, hold), queue_position=None, details=(), beneficiary=None)
@@ -99,7 +102,7 @@ def _explain_wait(state: State, job: Job, paper: Round) -> Reasons:
     return Reasons(
         summary=summary,
         queue_position=queue_position(state, job.job_id, paper.now_s, paper.policy),
-        details=(*notes, *_leaving_lines(state, job.job_id, paper.now_s), *_node_lines(state, job.shape, paper)),
+        details=(*notes, *_leaving_lines(state, job.job_id, paper.now_s), *_node_lines(state, job, paper)),
         beneficiary=None,
     )
 
@@ -117,8 +120,15 @@ def describe_standing(standing: Standing) -> str | None:
     for reservation in standing.reservations:
         parts.append(f"{_devices(reservation.devices)} reserved for {reservation.holder}")
     if standing.busy_external:
-        parts.append(f"{_devices(standing.busy_external)} used by others (busy_external)")
+        parts.append(_describe_busy(standing))
     return "; ".join(parts) or None
+
+
+def _describe_busy(standing: Standing) -> str:
+    reasons: dict[str, list[int]] = {}
+    for device in standing.busy_external:
+        reasons.setdefault(standing.busy_reason(device) or "used by others", []).append(device)
+    return "; ".join(f"{_devices(indexes)} {reason} (busy_external)" for reason, indexes in reasons.items())
 
 
 def _devices(indexes: Iterable[int]) -> str:
@@ -130,7 +140,7 @@ def _explain_closed(state: State, job: Job, paper: Round) -> Reasons:
     return Reasons(
         summary=f"{needs}; too few of the devices there are take new work",
         queue_position=None,
-        details=tuple(_node_lines(state, job.shape, paper)),
+        details=tuple(_node_lines(state, job, paper)),
         beneficiary=None,
     )
 
@@ -205,9 +215,9 @@ def _left_s(stop: StopOrder, now_s: float) -> float:
     return max(0.0, stop.ordered_at_s + stop.grace_s - now_s)
 
 
-def _node_lines(state: State, shape: Shape, paper: Round) -> Iterator[str]:
+def _node_lines(state: State, job: Job, paper: Round) -> Iterator[str]:
     """`a: 3 of 8 usable devices free; j1 (normal) holds 4, j2 (exploratory, leaving) holds 1`."""
-    wanted = paper.usable(shape)
+    wanted = paper.usable(job.shape)
     for node_id in sorted(state.nodes):
         mask = wanted.get(node_id)
         standing = describe_standing(state.standing(node_id))
@@ -216,15 +226,18 @@ def _node_lines(state: State, shape: Shape, paper: Round) -> Iterator[str]:
             yield f"{node_id}: has no devices for it ({_kinds(state, node_id)}){remark}"
             continue
         n_free = (state.index.free[node_id] & mask).bit_count()
-        held = ", ".join(_hold(job, node_id) for job in holders(state, node_id))
+        held = ", ".join(_hold(holder, node_id, job.priority) for holder in holders(state, node_id))
         yield f"{node_id}: {n_free} of {mask.bit_count()} usable devices free" + (f"; {held}" if held else "") + remark
 
 
-def _hold(job: Job, node_id: str) -> str:
+def _hold(job: Job, node_id: str, priority: int) -> str:
+    """What a job holds, and why it does not make room for one of this priority where one might think that it would."""
     placements = job.attempt.placements if job.attempt else ()
     n = sum(len(p.devices) for p in placements if p.node_id == node_id)
-    leaving = ", leaving" if job.state is JobState.STOPPING else ""
-    return f"{job.job_id} ({job.priority_class}{leaving}) holds {n}"
+    remark = ", leaving" if job.state is JobState.STOPPING else ""
+    if job.priority < priority and not job.is_preemptible:
+        remark += ", not preemptible"
+    return f"{job.job_id} ({job.priority_class}{remark}) holds {n}"
 
 
 def _kinds(state: State, node_id: str) -> str:

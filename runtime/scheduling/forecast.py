@@ -30,6 +30,8 @@ class Prospect(StrEnum):
     """It gets devices that are being left anyway."""
     WAITS = "waits"
     """There is no room for it, or others come first."""
+    DEPENDS = "depends"
+    """Others have to end first."""
     HELD = "held"
     """Somebody put a hold on jobs like it."""
     NEVER = "never"
@@ -88,6 +90,8 @@ def overlay_with(state: State, job: Job) -> State:
     """A state that has this queued job too and shares everything else; fit to be read, never to be changed."""
     index = state.index
     jobs = {**state.jobs, job.job_id: job}
+    if job.is_waiting:
+        return replace(state, jobs=jobs, index=replace(index, waiting={*index.waiting, job.job_id}))
     if state.hold_on(job) is not None:
         return replace(state, jobs=jobs, index=replace(index, held={*index.held, job.job_id}))
     lanes = index.queue.get(job.priority, {})
@@ -100,6 +104,8 @@ def overlay_with(state: State, job: Job) -> State:
 def _prospect(state: State, job: Job, paper: Round, *, has_victims: bool) -> Prospect:
     if feasible(state, job.shape) is not None or is_beyond_quota(paper.policy, job):
         return Prospect.NEVER
+    if job.is_waiting:
+        return Prospect.DEPENDS
     if state.hold_on(job) is not None:
         return Prospect.HELD
     if any(isinstance(action, Start) and action.job_id == job.job_id for action in paper.actions):

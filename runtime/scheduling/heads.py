@@ -7,6 +7,7 @@ from math import inf
 
 from runtime.model.devices import Masks
 from runtime.model.indexes import Lane
+from runtime.model.leaving import grace_of
 from runtime.model.nouns import Job
 
 from .fit import fits
@@ -61,7 +62,7 @@ def _releases(paper: Round, priority: int) -> Iterator[Release]:
         if attempt is None:
             continue
         if job_id in paper.leaving or job_id in paper.victims:
-            yield Release(paper.now_s + job.grace_s, attempt.placements, paper.vacating)
+            yield Release(paper.now_s + grace_of(job), attempt.placements, paper.vacating)
         elif job.is_preemptible and job.priority < priority and attempt.stop is None:
             yield Release(max(paper.now_s, began_s(attempt) + paper.policy.min_run_s), attempt.placements)
         elif (at_s := end_s(paper.state, job, attempt, paper.now_s)) is not None:

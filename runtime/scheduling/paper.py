@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from runtime.model.devices import KindMasks, Masks
+from runtime.model.devices import KindMasks, Masks, placement_masks
 from runtime.model.indexes import Lane
 from runtime.model.nouns import Job, Placement, Shape
 from runtime.model.state import State
@@ -127,6 +127,18 @@ class Round:
             if trusted is not None:
                 return trusted
         return place(shape, available)
+
+    def place_elsewhere(self, job: Job, available: Masks) -> tuple[Placement, ...] | None:
+        """As `place`, but first without the nodes that it failed on without fault, then without the devices."""
+        if job.avoid:
+            bad = placement_masks(job.avoid)
+            on_others = {node: mask for node, mask in available.items() if node not in bad}
+            beside = {node: left for node, mask in available.items() if (left := mask & ~bad.get(node, 0))}
+            for preferred in (on_others, beside):
+                placements = self.place(job.shape, preferred)
+                if placements is not None:
+                    return placements
+        return self.place(job.shape, available)
 
     def covers(self, shape: Shape, other: Shape) -> bool:
         """Whether every device that `other` could use is one that `shape` could use."""

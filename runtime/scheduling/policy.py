@@ -48,8 +48,10 @@ class Policy:
     """An attempt younger than this is no victim."""
     max_stalled: int = 3
     """Restarts without a newer checkpoint that end a job."""
+    max_infrastructure_retries: int = 3
+    """New attempts in a row, without a newer checkpoint, after failures of the machine; they cost no `max_retries`."""
     retry_backoff_s: float = 5.0
-    """Doubles with each retry, up to `retry_backoff_max_s`."""
+    """After a failure, doubles with each one in a row, up to `retry_backoff_max_s`."""
     retry_backoff_max_s: float = 300.0
     overtaking: float = 1.0
     """Inside a class a job lets later ones by for this times its expected work (device-seconds); 0: none."""
@@ -57,3 +59,9 @@ class Policy:
     """But for no longer than this; a job whose run time is unknown lets nobody by."""
     backfill_patience_s: float = 604800.0
     """Once the head of a queue has waited so long, nothing more starts on devices that it could use."""
+    log_cap_mb: int = 256
+    """Of each file of an attempt's output; the middle of what is longer is cut out."""
+    hang_least_s: float = 600.0
+    """Silence that is never taken for a hang when the limit is learned."""
+    hang_factor: float = 10.0
+    """A job hangs after this times its longest silence so far; 0: only jobs that set a limit of their own can hang."""

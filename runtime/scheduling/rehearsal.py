@@ -15,7 +15,7 @@ from runtime.model import outcome
 from runtime.model.apply import apply
 from runtime.model.copying import copy_of
 from runtime.model.estimates import remaining_s
-from runtime.model.events import AttemptEnded, AttemptStarted, CheckpointSeen, Event, JobSubmitted, Recorded
+from runtime.model.events import AttemptEnded, AttemptStarted, CheckpointSeen, Event, JobEnded, JobSubmitted, Recorded
 from runtime.model.nouns import Attempt, Job
 from runtime.model.state import State
 from runtime.model.states import LEAVING, StopCause
@@ -27,7 +27,7 @@ from .policy import Policy
 from .preempt import began_s
 from .schedule import schedule
 
-MAX_INSTANTS = 400
+MAX_INSTANTS = 300
 """Points in time that are played; what lies behind them is not told."""
 MAX_ROUNDS = 50
 """At one point in time."""
@@ -70,13 +70,15 @@ class Rehearsal:
     """By job, attempt, and whether it was asked to stop."""
     given_back: dict[Device, tuple[str, str]] = field(default_factory=dict)
     """Who held a device last, and how that was expected to end."""
+    endings: dict[str, str] = field(default_factory=dict)
+    """Why jobs ended that held nothing, by job."""
 
     def until_start(self, job_id: str) -> Expectation:
         for _ in range(MAX_INSTANTS):
             wake_s = self._rounds()
             job = self.state.jobs.get(job_id)
             if job is None:
-                return Expectation(at_s=None, basis="its queue timeout is expected to come first")
+                return Expectation(at_s=None, basis=f"it is expected to end before: {self.endings[job_id]}")
             if job.attempt is not None:
                 return Expectation(at_s=self.now_s, basis=self._basis(job.attempt))
             expected = dict(self._expected())
@@ -91,9 +93,10 @@ class Rehearsal:
 
     def _rounds(self) -> float | None:
         """Play until nothing more is ordered; when the next round is due."""
-        for event in events_from_lapse(self.state, self.now_s):
-            self._record(event)
         for _ in range(MAX_ROUNDS):
+            while events := events_from_lapse(self.state, self.now_s):
+                for event in events:
+                    self._record(event)
             decision = schedule(self.state, now_s=self.now_s, policy=self.policy)
             if not decision.actions:
                 return decision.next_wake_s
@@ -142,6 +145,8 @@ class Rehearsal:
         )
 
     def _record(self, event: Event) -> None:
+        if isinstance(event, JobEnded):
+            self.endings[event.job_id] = event.reason
         apply(
             self.state,
             Recorded(

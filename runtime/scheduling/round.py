@@ -14,6 +14,7 @@ from math import inf
 
 from runtime.model.devices import Masks, placement_masks
 from runtime.model.indexes import Lane
+from runtime.model.leaving import grace_of
 from runtime.model.nouns import Job, Placement
 from runtime.model.state import State
 
@@ -84,7 +85,7 @@ def _serve(paper: Round, front: Front) -> bool:
     if (shape, job.is_preemptible) in paper.failed and lasts_s >= paper.failed[shape, job.is_preemptible]:
         return False
     free = allowed(paper, front.lane, within(paper.free, wanted), paper.now_s + lasts_s)
-    placements = paper.place(shape, free)
+    placements = paper.place_elsewhere(job, free)
     if placements is not None:
         _start(paper, job, placements)
         return True
@@ -150,7 +151,7 @@ def _preempt(paper: Round, job: Job, search: Search, at_hand: Masks, reach: Mask
                 attempt=victim.attempt.number,
                 beneficiary=job.job_id,
                 reason=preempt_reason(job, victim, placements),
-                grace_s=victim.job.grace_s,
+                grace_s=grace_of(victim.job),
             )
         )
     paper.leave(frozenset(victim.job.job_id for victim in search.victims))
@@ -174,7 +175,7 @@ def _over_time(state: State, now_s: float) -> Iterator[TimeOut]:
                 attempt=job.attempt.number,
                 is_renewed=job.is_renewed,
                 reason=_why_over(job),
-                grace_s=job.grace_s,
+                grace_s=grace_of(job),
             )
 
 

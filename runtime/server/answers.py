@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from runtime_client.models import ErrorKind, JobSpec
 
-from .inbox import Accepted, CancelJob, Instruct, Item, PartWithJobs, Request, SubmitJobs
+from .arrays import TakenArray
+from .inbox import Accepted, CancelJob, Instruct, Item, PartWithJobs, Request, SubmitArray, SubmitJobs
 from .projection import RowChanges
 from .refusal import Refused, refused
 from .submission import Submission, Taken
@@ -18,6 +19,7 @@ class Answers:
 
     jobs: list[tuple[SubmitJobs, list[Taken | Refused]]] = field(default_factory=list)
     others: list[tuple[CancelJob | PartWithJobs | Instruct, Refused | None]] = field(default_factory=list)
+    arrays: list[tuple[SubmitArray, TakenArray | Refused]] = field(default_factory=list)
     specs: dict[str, JobSpec] = field(default_factory=dict)
 
     def give(self, rows: RowChanges) -> None:
@@ -25,6 +27,13 @@ class Answers:
             if not request.answer.done():
                 pairs = zip(request.submissions, results, strict=True)
                 request.answer.set_result([_accepted(submission, result, rows) for submission, result in pairs])
+        for array, taken in self.arrays:
+            if array.answer.done():
+                continue
+            if isinstance(taken, Refused):
+                array.answer.set_exception(taken)
+            else:
+                array.answer.set_result(taken)
         for other, refusal in self.others:
             if other.answer.done():
                 continue
@@ -43,7 +52,7 @@ def _accepted(submission: Submission, result: Taken | Refused, rows: RowChanges)
         is_existing=result.is_existing,
         row=rows.new_jobs.get(result.job_id),
         attempts=attempts,
-        spec=submission.spec,
+        spec=result.spec,
     )
 
 

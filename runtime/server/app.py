@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -14,7 +13,7 @@ from runtime.engines.local import LocalEngine
 from runtime.tracking.gateway import gateway_router
 from runtime_client.models import API_VERSION
 
-from .api import events, jobs, operator, overview, runs, spend
+from .api import arrays, events, jobs, logs, operator, overview, runs, spend
 from .assembly import Parts, open_services
 from .config import ServerConfig
 from .envelope import install
@@ -23,10 +22,11 @@ from .keys import Keys, open_keys
 from .metrics_intake import metrics_logged
 from .services import Services
 from .serving import serve_app
+from .steady_clock import SteadyClock
 
 
 def create_app(
-    config: ServerConfig, *, engine: Engine | None = None, clock: Callable[[], float] = time.time
+    config: ServerConfig, *, engine: Engine | None = None, clock: Callable[[], float] | None = None
 ) -> FastAPI:
     """The server as an ASGI app; its lifespan opens the store and the engine, and closes them.
 
@@ -34,12 +34,16 @@ def create_app(
 
     Args:
         engine: None: the local engine with `config.devices`.
-        clock: seconds since the epoch.
+        clock: seconds since the epoch; None: a `SteadyClock`.
     """
     config.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     keys = open_keys(config.token_path, config.secret_path)
     used = engine or LocalEngine(
-        home=config.home, attempts_dir=config.attempts_dir, devices=config.devices, environ=dict(os.environ)
+        home=config.home,
+        attempts_dir=config.attempts_dir,
+        devices=config.devices,
+        environ=dict(os.environ),
+        log_cap_bytes=config.policy.log_cap_mb * 2**20,
     )
 
     @asynccontextmanager
@@ -50,7 +54,14 @@ def create_app(
         def on_parted() -> None:
             app.state.on_parted()
 
-        parts = Parts(config=config, keys=keys, engine=used, clock=clock, on_broken=on_broken, on_parted=on_parted)
+        parts = Parts(
+            config=config,
+            keys=keys,
+            engine=used,
+            clock=clock or SteadyClock(),
+            on_broken=on_broken,
+            on_parted=on_parted,
+        )
         async with open_services(parts) as services:
             app.state.services = services
             app.include_router(_gateway(services, keys))
@@ -67,7 +78,7 @@ def create_app(
     app.state.on_broken = app.state.on_parted = _nobody_listens
     app.state.keys = keys
     install(app)
-    for part in (overview, jobs, runs, events, operator, spend):
+    for part in (overview, jobs, arrays, logs, runs, events, operator, spend):
         app.include_router(part.router)
     app.add_middleware(Guard, config=config, keys=keys)
     return app

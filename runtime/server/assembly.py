@@ -6,14 +6,14 @@ import asyncio
 import contextlib
 import getpass
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from importlib.resources import files
 
 import sqlalchemy as sa
 
-from runtime.engines.contract import Engine, NodeReport
+from runtime.engines.contract import AttemptKey, Engine, NodeReport
 from runtime.model.evidence import parse_patterns
 from runtime.model.nouns import Node
 from runtime.store import journal
@@ -31,9 +31,11 @@ from .config import ServerConfig
 from .disk import DiskWatch
 from .dispatch import Dispatcher
 from .draft import Actor, Draft
+from .hang_watch import HangWatch
 from .hub import EventHub
 from .inbox import Inbox
 from .keys import Keys
+from .log_artifacts import LogArtifacts
 from .loop import Loop, LoopBroken
 from .metrics_intake import MetricsIntake
 from .orders import Orders, stops_of
@@ -41,6 +43,7 @@ from .reactor import Rules, events_from_departure, events_from_registration, nod
 from .recovery import Recovered, recover
 from .services import Services
 from .sse import Journal, JournalSpan
+from .steady_clock import SteadyClock
 from .views import event_view
 
 log = logging.getLogger(__name__)
@@ -79,6 +82,7 @@ async def open_services(parts: Parts) -> AsyncIterator[Services]:
         stack.push_async_callback(parts.engine.close)
         loop = await _recovered_loop(parts, store, sink)
         loop.on_parted = parts.on_parted
+        loop.orders.dispatcher.is_held = loop.is_held
         await _register(loop, nodes)
         for report in early:
             loop.report(report)
@@ -88,9 +92,16 @@ async def open_services(parts: Parts) -> AsyncIterator[Services]:
         spool = Spool(config.spool_dir)
         spool.sweep(keep=await store.read(spooled_files))
         mirror = None if config.mlflow_url is None else Mirror(store=store, url=config.mlflow_url, spool=spool)
+        keep_stacks: Callable[[AttemptKey, str], object] = _leave_on_disk
         if mirror is not None:
-            await _spawn(stack, _keep_mirroring(mirror))
+            await _spawn(stack, _keep_going("the mirror to MLflow", mirror.run))
             loop.after_commit = mirror.wake
+            artifacts = LogArtifacts(engine=parts.engine, store=store, spool=spool, wake=mirror.wake)
+            await _spawn(stack, _keep_going("keeping output as artifacts", artifacts.run))
+            loop.on_ended, keep_stacks = artifacts.ended, artifacts.stacks
+        watch = HangWatch(loop=loop, engine=parts.engine, period_s=config.hang_look_s, keep=keep_stacks)
+        loop.hub.on_event = watch.note
+        await _spawn(stack, _keep_going("the watch for hangs", watch.run))
         running = asyncio.create_task(_watched(loop, parts.on_broken))
         stack.push_async_callback(_end_loop, loop, running)
         yield Services(
@@ -131,6 +142,8 @@ async def _open_store(config: ServerConfig, stack: AsyncExitStack) -> SqlWriter:
 async def _recovered_loop(parts: Parts, store: SqlWriter, report: Callable[[NodeReport], None]) -> Loop:
     config, clock = parts.config, parts.clock
     found: Recovered = await store.read(recover)
+    if isinstance(clock, SteadyClock):
+        clock.not_before(found.state.clock_s)
     catalog, hub = JobCatalog(store), EventHub()
     host = "127.0.0.1" if config.host in ("", "0.0.0.0", "::") else config.host
     orders = Orders(
@@ -237,14 +250,18 @@ async def _spawn(stack: AsyncExitStack, work: object) -> None:
     stack.push_async_callback(end)
 
 
-async def _keep_mirroring(mirror: Mirror) -> None:
-    """A named firewall: whatever happens to the mirror, jobs go on; it begins again after a pause."""
+async def _keep_going(name: str, work: Callable[[], Awaitable[None]]) -> None:
+    """A named firewall: whatever happens to work beside the loop, jobs go on; it begins again after a pause."""
     while True:
         try:
-            await mirror.run()
+            await work()
         except Exception as error:
-            log.error("the mirror to MLflow stumbled; it begins again in 5 s", exc_info=error)
+            log.error("%s stumbled; it begins again in 5 s", name, exc_info=error)
         await asyncio.sleep(5.0)
+
+
+def _leave_on_disk(_key: AttemptKey, _stacks: str) -> None:
+    """Without a tracking server the stacks are in the attempt's folder alone."""
 
 
 def _user() -> str | None:

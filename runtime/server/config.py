@@ -35,6 +35,8 @@ class ServerConfig:
     """Events between two snapshots of the state."""
     journal_keep_s: float = 30 * 86400.0
     """Older events go when a snapshot covers them; who asks for them gets `resync`."""
+    hang_look_s: float = 10.0
+    """Between two looks for signs of life."""
     keep_alive_s: float = 15.0
     """Between two signs of life on an event stream without events."""
 

@@ -14,11 +14,12 @@ from runtime.model.apply import apply
 from runtime.model.codec import EVENT_VERSIONS, encode_event
 from runtime.model.events import AttemptEnded, Event, JobSubmitted, Recorded, StartOrdered, StopOrdered
 from runtime.model.names import event_type_name
+from runtime.model.nouns import Job
 from runtime.model.state import State
 from runtime.store.history import JobRow
 from runtime.store.journal import StoredEvent
 
-from .projection import RowChanges, project
+from .projection import RowChanges, project, why_queued
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +63,14 @@ class Draft:
             project=None if job is None else job.project,
             event=event,
         )
+        waiters = _waiters(self.state, before)
         apply(self.state, recorded)
         after = self.state.jobs.get(job_id) if job_id is not None else None
         self.events.append(_stored(recorded, job_id))
         project(self.rows, recorded, before, after)
+        if after is None:
+            for waiter in waiters:
+                self.rows.change_job(waiter, {"state_reason": why_queued(self.state.jobs[waiter])})
         if isinstance(event, AttemptEnded):
             self.ended.append(AttemptKey(job_id=event.job_id, attempt=event.attempt))
         elif isinstance(event, StartOrdered):
@@ -88,6 +93,14 @@ class Draft:
         """Record a new job together with its row."""
         self.add(event, actor)
         self.rows.add_job(row)
+
+
+def _waiters(state: State, job: Job | None) -> list[str]:
+    """Who may wait for the end of a job or of its array."""
+    if job is None or not state.index.dependents:
+        return []
+    names = [job.job_id, *([] if job.array is None else [job.array.array_id])]
+    return [waiter for name in names for waiter in sorted(state.index.dependents.get(name, ()))]
 
 
 def _job_id(event: Event) -> str | None:

@@ -16,13 +16,14 @@ from runtime.scheduling.forecast import Prospect
 from runtime.scheduling.rehearsal import Expectation, expected_start, stage
 from runtime.store import history
 from runtime.store.history import JobRow
-from runtime_client.models import Departure, ExpectedStart, Explanation, Forecast, JobSpec
+from runtime_client.models import Departure, ExpectedStart, Explanation, Forecast, JobSpec, SuggestionView
 
 from .departures import read_cost_to_others, read_departures
+from .lookup import read_known
 from .refusal import no_such_job
 from .services import Services
 from .submission import foretell
-from .views import forecast_view, words_for_ended
+from .views import forecast_view, suggestion_view, words_for_ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,13 @@ class Past:
     row: JobRow
     departures: tuple[Departure, ...]
     cost_to_others: tuple[Departure, ...]
+    suggestion: SuggestionView | None
+    """What its latest ended attempt suggests."""
+
+    @property
+    def proposal(self) -> tuple[str, ...]:
+        """The suggestion as a detail."""
+        return () if self.suggestion is None else (f"suggestion: {self.suggestion.why}",)
 
     @property
     def left_for(self) -> str | None:
@@ -63,6 +71,7 @@ async def explained(services: Services, job_id: str) -> Explanation:
         expected_start=expected,
         departures=past.departures,
         cost_to_others=past.cost_to_others,
+        suggestion=past.suggestion,
     )
 
 
@@ -74,9 +83,10 @@ async def foretold(services: Services, spec: JobSpec) -> Forecast:
     """
     loop, policy = services.loop, services.config.policy
     now_s = max(services.clock(), loop.state.clock_s)
-    job, found = foretell(loop.state, spec, number=loop.next_number, now_s=now_s, policy=policy)
+    known = await read_known(services.store, [spec])
+    job, found = foretell(loop.state, spec, known, number=loop.next_number, now_s=now_s, policy=policy)
     view = forecast_view(found)
-    if found.prospect in (Prospect.NEVER, Prospect.HELD):
+    if found.prospect in (Prospect.NEVER, Prospect.HELD, Prospect.DEPENDS):
         return view
     if found.prospect is Prospect.STARTS:
         return view.model_copy(update={"expected_start": ExpectedStart(at=now_s, in_seconds=0.0, basis=_FREE)})
@@ -96,7 +106,8 @@ async def _expected(services: Services, job: Job, now_s: float) -> ExpectedStart
 
 
 def _waits_for_room(state: State, job: Job) -> bool:
-    return job.state is JobState.QUEUED and state.hold_on(job) is None and feasible(state, job.shape) is None
+    is_free = job.state is JobState.QUEUED and not job.is_waiting and state.hold_on(job) is None
+    return is_free and feasible(state, job.shape) is None
 
 
 async def _rehearsed(services: Services, copy: State, job_id: str, now_s: float) -> ExpectedStart:
@@ -119,6 +130,8 @@ def _of_ended(past: Past) -> Explanation:
         beneficiary=past.left_for,
         departures=past.departures,
         cost_to_others=past.cost_to_others,
+        details=past.proposal,
+        suggestion=past.suggestion,
     )
 
 
@@ -126,7 +139,7 @@ def _with_waiting(services: Services, job: Job, reasons: Reasons, past: Past) ->
     """What only the server knows of a job that waits: why its last attempt ended, and what stops all starts."""
     summary, details = reasons.summary, reasons.details
     if job.n_attempts > 0:
-        details = (past.row.state_reason or "it ran before", *details)
+        details = (past.row.state_reason or "it ran before", *past.proposal, *details)
     notices = tuple(note for note in (services.disk.low, services.loop.trouble) if note is not None)
     if notices:
         summary, details = f"{job.job_id} waits: {notices[0]}", (*notices[1:], summary, *details)
@@ -144,6 +157,9 @@ async def _past(services: Services, job_id: str) -> Past:
             row=row,
             departures=read_departures(connection, job_id),
             cost_to_others=read_cost_to_others(connection, job_id),
+            suggestion=suggestion_view(
+                row, history.get_attempts(connection, [job_id])[job_id], JobSpec.model_validate(row.spec).parameters
+            ),
         )
 
     past = await services.store.read(read)

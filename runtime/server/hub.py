@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -82,6 +82,8 @@ class EventHub:
     def __init__(self) -> None:
         self._subscriptions: set[Subscription] = set()
         self.is_closed = False
+        self.on_event: Callable[[EventView], None] | None = None
+        """Told of every event, on the spot."""
 
     def subscribe(self) -> Subscription:
         subscription = Subscription(self)
@@ -95,6 +97,10 @@ class EventHub:
 
     def publish(self, events: Iterable[EventView]) -> None:
         """Hand events on, in order. Journalled ones only after their commit."""
+        if self.on_event is not None:
+            events = list(events)
+            for event in events:
+                self.on_event(event)
         if not self._subscriptions:
             return
         for event in events:

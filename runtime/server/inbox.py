@@ -14,6 +14,7 @@ from runtime.model.states import StopCause
 from runtime.store.history import AttemptRow, JobRow
 from runtime_client.models import JobSpec
 
+from .arrays import ArraySubmission, TakenArray
 from .draft import Actor
 from .refusal import Refused
 from .submission import Submission
@@ -69,7 +70,15 @@ class Instruct:
     answer: asyncio.Future[None]
 
 
-Request = SubmitJobs | CancelJob | PartWithJobs | Instruct
+@dataclass(slots=True, kw_only=True)
+class SubmitArray:
+    """Take an array in, all of its tasks or none."""
+
+    submission: ArraySubmission
+    answer: asyncio.Future[TakenArray]
+
+
+Request = SubmitJobs | SubmitArray | CancelJob | PartWithJobs | Instruct
 Item = Request | NodeReport
 
 

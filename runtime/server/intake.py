@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from runtime.model.nouns import Job, Shape
+from runtime.model.silence import NEVER
 from runtime.model.states import OnTimeout
 from runtime.scheduling.policy import Policy, PriorityClass
 from runtime_client.models import Compute, ErrorKind, JobSpec
@@ -51,6 +52,7 @@ def job_from_spec(spec: JobSpec, *, number: int, now_s: float, policy: Policy, k
         on_timeout=OnTimeout(spec.on_timeout.value),
         max_total_s=_seconds(spec.max_total_minutes),
         queue_timeout_s=_seconds(spec.queue_timeout_minutes),
+        hang_after_s=NEVER if spec.hang_minutes == "off" else _seconds(spec.hang_minutes),
     )
 
 

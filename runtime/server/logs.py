@@ -2,32 +2,66 @@
 
 from __future__ import annotations
 
-from runtime.engines.contract import AttemptKey, Engine
-from runtime_client.models import LogChunk
+import asyncio
+
+from runtime.engines.contract import MAIN_STREAM, AttemptKey, Engine
+from runtime_client.models import LogChunk, LogErrorLine, LogErrors
+
+from .error_lines import group_errors
+
+ERRORS_OF_MAIN_BYTES = 8 * 2**20
+ERRORS_OF_RANK_BYTES = 2**20
+MOST_RANKS = 64
 
 
-async def read_chunk(engine: Engine, key: AttemptKey, *, offset: int, limit: int, has_ended: bool) -> LogChunk:
+async def read_chunk(
+    engine: Engine, key: AttemptKey, *, offset: int, limit: int, has_ended: bool, stream: str = MAIN_STREAM
+) -> LogChunk:
     """A piece of the output from a byte offset; a negative one counts from the end."""
-    if offset < 0:
-        _, size = await engine.read_log(key, 0, 0)
-        start = max(0, size + offset)
-    else:
-        start = offset
-    content, size = await engine.read_log(key, start, limit)
-    if offset < 0 and start > 0:
+    is_from_end = offset < 0
+    if is_from_end:
+        offset = max(0, (await engine.read_log(key, 0, 0, stream)).size + offset)
+    piece = await engine.read_log(key, offset, limit, stream)
+    start, content = piece.start, piece.content
+    if is_from_end and start > 0:
         skipped = _n_torn_at_start(content)
         start, content = start + skipped, content[skipped:]
-    reaches_end = start + len(content) >= size
-    is_complete = has_ended and reaches_end
+    is_complete = has_ended and start + len(content) >= piece.size
     if not is_complete:
         content = _without_torn_end(content, limit)
+    text = content.decode("utf-8", "replace")
+    if piece.n_cut:
+        text = f"\n[nightlab: {piece.n_cut} bytes of output were cut out here]\n{text}"
     return LogChunk(
         job_id=key.job_id,
         attempt=key.attempt,
-        text=content.decode("utf-8", "replace"),
+        stream=stream,
+        text=text,
         next_offset=start + len(content),
+        n_cut=piece.n_cut,
         is_complete=is_complete,
     )
+
+
+async def read_errors(engine: Engine, key: AttemptKey) -> LogErrors:
+    """The error lines of all ranks, from the end of each stream."""
+    texts: list[tuple[int | None, str]] = []
+    is_whole = True
+    for stream in (await engine.log_streams(key))[: 2 * MOST_RANKS]:
+        limit = ERRORS_OF_MAIN_BYTES if stream == MAIN_STREAM else ERRORS_OF_RANK_BYTES
+        size = (await engine.read_log(key, 0, 0, stream)).size
+        content = (await engine.read_log(key, max(0, size - limit), limit, stream)).content
+        is_whole = is_whole and size <= limit
+        texts.append((rank_of(stream), content.decode("utf-8", "replace")))
+    groups = await asyncio.to_thread(group_errors, texts)
+    lines = tuple(LogErrorLine(text=one.text, count=one.count, ranks=tuple(sorted(one.ranks))) for one in groups)
+    return LogErrors(job_id=key.job_id, attempt=key.attempt, lines=lines, is_whole=is_whole)
+
+
+def rank_of(stream: str) -> int | None:
+    """The rank whose stream it is; None: the leader's."""
+    number = stream.partition(".")[0]
+    return int(number) if number.isdigit() else None
 
 
 def _n_torn_at_start(content: bytes) -> int:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from runtime.engines.contract import AttemptKey, MetricsRead, NodeReport
+from runtime.engines.contract import AttemptKey, DevicesSeen, MetricsRead, NodeReport
 from runtime.model.events import Event
 from runtime.model.state import State
 from runtime.model.states import StopCause
-from runtime.scheduling.decision import Action, Preempt, Start
+from runtime.scheduling.decision import Action, Expire, Preempt, Start
 from runtime.scheduling.intent import event_of
 from runtime.scheduling.lapses import events_from_lapse
 from runtime.scheduling.schedule import schedule
@@ -25,20 +25,41 @@ from runtime.tracking.ports import Store
 from runtime_client.models import ErrorKind, JobSpec
 
 from .answers import Answers, bug, refuse, stopping
+from .arrays import ArraySubmission, TakenArray, take_array
 from .catalog import JobCatalog
 from .commit import SnapshotOrder, unit_of
 from .config import ServerConfig
 from .disk import DiskWatch
 from .draft import OWNER, SCHEDULER, Actor, Draft
+from .failed_starts import FailedStarts
 from .hub import EventHub
-from .inbox import Accepted, CancelJob, Inbox, Instruct, Item, PartWithJobs, Request, SubmitJobs, is_request
+from .inbox import (
+    Accepted,
+    CancelJob,
+    Inbox,
+    Instruct,
+    Item,
+    PartWithJobs,
+    Request,
+    SubmitArray,
+    SubmitJobs,
+    is_request,
+)
 from .lookup import Found, look_up
 from .metrics_intake import MetricsIntake
 from .orders import Orders
-from .reactor import CriteriaFacts, Rules, events_from_cancel, events_from_parting, events_from_report
+from .reactor import (
+    CriteriaFacts,
+    Rules,
+    events_from_cancel,
+    events_from_devices,
+    events_from_parting,
+    events_from_report,
+)
 from .recovery import recover
+from .references import taking_order
 from .refusal import Refused, no_such_job, refused
-from .submission import Submission, Taken, TokenKey, take
+from .submission import Fresh, Submission, Taken, take
 from .views import event_view
 
 log = logging.getLogger(__name__)
@@ -57,6 +78,10 @@ def _nothing() -> None:
     return
 
 
+def _nobody_waits(_ended: Sequence[AttemptKey]) -> None:
+    return
+
+
 @dataclass(slots=True, kw_only=True)
 class Loop:
     config: ServerConfig
@@ -72,6 +97,7 @@ class Loop:
     next_number: int
     snapshot_seq: int
     inbox: Inbox
+    failed_starts: FailedStarts = field(default_factory=FailedStarts)
     wake_s: float | None = 0.0
     """When a round is due though nothing has arrived; seconds since the epoch."""
     trouble: str | None = None
@@ -87,6 +113,8 @@ class Loop:
     """The last event that is durable."""
     after_commit: Callable[[], None] = _nothing
     """Told after each commit: the outbox may have grown."""
+    on_ended: Callable[[Sequence[AttemptKey]], None] = _nobody_waits
+    """Told which attempts have ended, after their commit."""
     on_parted: Callable[[], None] = _nothing
     """Told when the last attempt has ended after `part`."""
 
@@ -98,6 +126,16 @@ class Loop:
         """
         answer: asyncio.Future[list[Accepted | Refused]] = asyncio.get_running_loop().create_future()
         self._put(SubmitJobs(submissions=submissions, answer=answer))
+        return await answer
+
+    async def submit_array(self, submission: ArraySubmission) -> TakenArray:
+        """Take an array in; durable when it returns.
+
+        Raises:
+            Refused: it can not be taken in, or nothing could be written.
+        """
+        answer: asyncio.Future[TakenArray] = asyncio.get_running_loop().create_future()
+        self._put(SubmitArray(submission=submission, answer=answer))
         return await answer
 
     async def cancel(self, job_id: str, *, reason: str, actor: Actor = OWNER) -> None:
@@ -131,10 +169,12 @@ class Loop:
 
     def is_current(self, key: AttemptKey) -> bool:
         """Whether the gateway takes words of this attempt: it holds devices, or ended a moment ago."""
+        return self.is_held(key) or self.orders.ended_just_now(key)
+
+    def is_held(self, key: AttemptKey) -> bool:
+        """Whether this attempt holds devices."""
         job = self.state.jobs.get(key.job_id)
-        if job is not None and job.attempt is not None and job.attempt.number == key.attempt:
-            return True
-        return self.orders.ended_just_now(key)
+        return job is not None and job.attempt is not None and job.attempt.number == key.attempt
 
     def _put(self, request: Request) -> None:
         if self.is_closing:
@@ -189,16 +229,18 @@ class Loop:
         found = await look_up(self.store, self.catalog, items)
         await self.disk.refresh()
         draft = Draft(state=self.state, at_s=max(self.clock(), self.state.clock_s))
-        draft.add_all(events_from_lapse(self.state, draft.at_s), SCHEDULER)
+        _settle(draft)
         answers = Answers()
-        fresh: dict[TokenKey, str] = {}
+        fresh = Fresh()
         for item in items:
             self._handle(draft, item, found, fresh, answers)
         is_parting = self.is_parting or any(isinstance(item, PartWithJobs) for item in items)
+        _settle(draft)
         decision = schedule(self.state, now_s=draft.at_s, policy=self.config.policy)
         for action in self._allowed(decision.actions, is_parting=is_parting):
             draft.add(event_of(action), SCHEDULER)
-        self.wake_s = decision.next_wake_s
+        has_expired = any(isinstance(action, Expire) for action in decision.actions)
+        self.wake_s = draft.at_s if has_expired else decision.next_wake_s  # others may have waited for its end
         if draft.events:
             await self._commit(draft, answers.specs)
         self.is_parting = is_parting
@@ -217,15 +259,17 @@ class Loop:
             self.snapshot_seq = self.committed_seq
         self.orders.send(self.state, launches, draft.stops)
         self.orders.note_ended(draft.ended)
+        self.on_ended(draft.ended)
         self.catalog.forget(draft.rows.ended_at)
         self.hub.publish(event_view(stored) for stored in draft.events)
         self.after_commit()
 
-    def _handle(self, draft: Draft, item: Item, found: Found, fresh: dict[TokenKey, str], answers: Answers) -> None:
+    def _handle(self, draft: Draft, item: Item, found: Found, fresh: Fresh, answers: Answers) -> None:
         match item:
             case SubmitJobs():
-                results = [self._take(draft, submission, found, fresh, answers) for submission in item.submissions]
-                answers.jobs.append((item, results))
+                answers.jobs.append((item, self._take_all(draft, item.submissions, found, fresh, answers)))
+            case SubmitArray():
+                answers.arrays.append((item, self._take_array(draft, item.submission, found, fresh, answers)))
             case CancelJob():
                 answers.others.append((item, _cancel(draft, item)))
             case PartWithJobs():
@@ -235,13 +279,43 @@ class Loop:
                 answers.others.append((item, _instruct(draft, item)))
             case MetricsRead():
                 return
+            case DevicesSeen():
+                draft.add_all(events_from_devices(self.state, item), Actor(name=f"node:{item.node_id}"))
             case report:
                 facts = found.criteria.get(report.key, CriteriaFacts())
                 events = events_from_report(self.state, report, facts, now_s=draft.at_s, rules=self.rules)
-                draft.add_all(events, Actor(name=self._node_of(report.key)))
+                suspected = self.failed_starts.note(self.state, events, draft.at_s)
+                draft.add_all([*events, *suspected], Actor(name=self._node_of(report.key)))
+
+    def _take_all(
+        self, draft: Draft, submissions: Sequence[Submission], found: Found, fresh: Fresh, answers: Answers
+    ) -> list[Taken | Refused]:
+        """Those that others of the submission name come first; the answers are in the order of the submission."""
+        fresh.by_position.clear()
+        if not any(submission.spec.depends_on for submission in submissions):
+            return [self._take(draft, submission, found, fresh, answers) for submission in submissions]
+        order, refusals = taking_order([(submission.position, submission.spec) for submission in submissions])
+        results: dict[int, Taken | Refused] = {**refusals}
+        for at in order:
+            if at not in results:
+                results[at] = self._take(draft, submissions[at], found, fresh, answers)
+        return [results[at] for at in range(len(submissions))]
+
+    def _take_array(
+        self, draft: Draft, submission: ArraySubmission, found: Found, fresh: Fresh, answers: Answers
+    ) -> TakenArray | Refused:
+        fresh.by_position.clear()
+        number, policy = self.next_number, self.config.policy
+        try:
+            taken = take_array(draft, submission, found.known, fresh, number=number, policy=policy)
+        except Refused as refusal:
+            return refusal
+        self.next_number += len(taken.specs)
+        answers.specs.update(taken.specs)
+        return taken
 
     def _take(
-        self, draft: Draft, submission: Submission, found: Found, fresh: dict[TokenKey, str], answers: Answers
+        self, draft: Draft, submission: Submission, found: Found, fresh: Fresh, answers: Answers
     ) -> Taken | Refused:
         try:
             taken = take(draft, submission, found.known, fresh, number=self.next_number, policy=self.config.policy)
@@ -249,7 +323,7 @@ class Loop:
             return refusal
         if not taken.is_existing:
             self.next_number += 1
-            answers.specs[taken.job_id] = submission.spec
+            answers.specs[taken.job_id] = taken.spec
         return taken
 
     def _node_of(self, key: AttemptKey) -> str:
@@ -332,6 +406,12 @@ class Loop:
             self.snapshot_seq, self.wake_s = found.snapshot_seq, 0.0 if not self.n_failures else None
             await self.orders.resend(self.state)
             return
+
+
+def _settle(draft: Draft) -> None:
+    """Record what has become true by itself."""
+    while events := events_from_lapse(draft.state, draft.at_s):
+        draft.add_all(events, SCHEDULER)
 
 
 def _instruct(draft: Draft, item: Instruct) -> Refused | None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from runtime.model.dependencies import describe
 from runtime.model.events import (
     AgentsAllowed,
     AgentsStopped,
@@ -127,7 +128,8 @@ def _start(changes: RowChanges, event: AttemptStarted, before: Job | None, at_s:
     is_first_word = before is not None and before.attempt is not None and before.attempt.started_at_s is None
     if not is_first_word:
         return
-    changes.change_attempt((event.job_id, event.attempt), {"started_at": at_s})
+    told: AttemptChanges = {"started_at": at_s, "launch": event.launch, "launch_why": event.launch_why}
+    changes.change_attempt((event.job_id, event.attempt), told)
     if event.attempt == 1:
         changes.change_job(event.job_id, {"started_at": at_s})
     if before is not None and before.state is JobState.STARTING:
@@ -212,12 +214,22 @@ def new_job_row(job: Job, *, run_id: str, idempotency_token: str | None, spec: d
         priority=job.priority,
         is_preemptible=job.is_preemptible,
         state=JobState.QUEUED,
-        state_reason="waits for devices",
+        state_reason=why_queued(job),
         submitted_at=job.submitted_at_s,
         run_id=run_id,
         idempotency_token=idempotency_token,
         spec=spec,
+        array_id=None if job.array is None else job.array.array_id,
     )
+
+
+def why_queued(job: Job) -> str:
+    """What a job waits for that has not run yet."""
+    if job.unmet is not None:
+        return job.unmet
+    if job.waits_for:
+        return f"waits for {', '.join(describe(dependency) for dependency in job.waits_for)}"
+    return "waits for devices"
 
 
 def ended_jobs(changes: RowChanges) -> Sequence[str]:

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from runtime.engines.contract import AttemptKey, Checkpointed, Exited, NotLaunched, Started
+from runtime.engines.contract import AttemptKey, Checkpointed, DevicesSeen, Exited, NotLaunched, Started
 from runtime.model.events import (
     AttemptEnded,
     AttemptStarted,
     CheckpointSeen,
+    DevicesBusySeen,
     Event,
     JobEnded,
     NodeJoined,
@@ -21,6 +22,7 @@ from runtime.model.events import (
     StopOrdered,
 )
 from runtime.model.evidence import ExitPattern
+from runtime.model.leaving import grace_of
 from runtime.model.nouns import Attempt, Job, Node
 from runtime.model.outcome import (
     Ending,
@@ -32,7 +34,7 @@ from runtime.model.outcome import (
     disposition,
 )
 from runtime.model.state import State, displaced, holders
-from runtime.model.states import ExitReason, JobState, StopCause
+from runtime.model.states import LEAVING, ExitReason, JobState, StopCause
 
 StateReport = Started | Checkpointed | Exited | NotLaunched
 """Reports that may change the state; metrics do not."""
@@ -65,7 +67,15 @@ def events_from_report(
         case Started():
             if job.attempt.started_at_s is not None:
                 return []
-            return [AttemptStarted(job_id=job.job_id, attempt=report.key.attempt, pid=report.pid)]
+            return [
+                AttemptStarted(
+                    job_id=job.job_id,
+                    attempt=report.key.attempt,
+                    pid=report.pid,
+                    launch=report.launch,
+                    launch_why=report.launch_why,
+                )
+            ]
         case Checkpointed():
             return _checkpoint(job, report.key, report.step)
         case Exited():
@@ -79,6 +89,23 @@ def events_from_report(
             return [_ended(job, ending, None, now_s, rules.retry)]
         case _ as unknown:
             assert_never(unknown)
+
+
+def events_from_devices(state: State, report: DevicesSeen) -> list[Event]:
+    """What a look at the devices of a node means; of devices that were not looked at, what was said before holds."""
+    if report.node_id not in state.nodes:
+        return []
+    standing = state.standing(report.node_id)
+    kept = {
+        device: standing.busy_reason(device) or "used by others"
+        for device in standing.busy_external
+        if device not in report.devices
+    }
+    now = tuple(sorted((kept | dict(report.unfit)).items()))
+    devices, reasons = tuple(device for device, _ in now), tuple(reason for _, reason in now)
+    if (devices, reasons) == (standing.busy_external, standing.busy_reasons):
+        return []
+    return [DevicesBusySeen(node_id=report.node_id, devices=devices, reasons=reasons)]
 
 
 def events_from_registration(state: State, node: Node, *, now_s: float, rules: Rules) -> list[Event]:
@@ -137,14 +164,18 @@ def _checkpoint(job: Job, key: AttemptKey, step: int | None) -> list[Event]:
 def _exit_facts(job: Job, report: Exited, facts: CriteriaFacts, rules: Rules) -> ExitFacts:
     return ExitFacts(
         stop=_stop_cause(job),
+        stop_reason=job.attempt.stop.reason if job.attempt is not None and job.attempt.stop is not None else None,
         exit_code=report.exit_code,
         was_killed=report.was_killed,
+        device_fault=report.device_fault,
         oom_killed=report.oom_killed,
         supervisor_lost=report.supervisor_lost,
         node_restarted=report.node_restarted,
         missing_metrics=facts.missing_metrics,
         non_finite_metrics=facts.non_finite_metrics,
         log_tail=report.log_tail,
+        rank_tails=report.rank_tails,
+        n_ranks=job.shape.n_devices,
         patterns=rules.patterns,
     )
 
@@ -169,14 +200,14 @@ def _ended(job: Job, ending: Ending, exit_code: int | None, now_s: float, retry:
 
 
 def stop_order(job: Job, cause: StopCause, reason: str) -> StopOrdered:
-    """Ask the attempt of a job that holds devices to stop, within the job's grace."""
+    """Ask the attempt of a job that holds devices to stop, within its grace: a learned one, if it is to come back."""
     return StopOrdered(
         job_id=job.job_id,
         attempt=_attempt(job).number,
         cause=cause,
         reason=reason,
         beneficiary=None,
-        grace_s=job.grace_s,
+        grace_s=grace_of(job) if cause in LEAVING else job.grace_s,
     )
 
 

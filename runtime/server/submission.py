@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,11 @@ from runtime_client.models import ErrorKind, JobSpec
 from .draft import OWNER, Actor, Draft
 from .intake import job_from_spec
 from .projection import new_job_row
+from .references import Names, Past, TokenKey, resolve
 from .refusal import refused
 
 THIS_JOB = "this job"
 """What a job is called that has no id yet."""
-TokenKey = tuple[str, str]
-"""Project and idempotency token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +35,8 @@ class Submission:
     """The same as JSON values."""
     run_id: str
     """For its run, if it becomes a new job."""
+    position: int = 0
+    """Its place among the jobs that were submitted together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,8 @@ class Taken:
     job_id: str
     is_existing: bool
     """The idempotency token was known."""
+    spec: JobSpec
+    """With ids where it named other jobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,30 +55,65 @@ class Known:
     jobs_by_token: Mapping[TokenKey, JobRow]
     run_ids: frozenset[str]
     """Of the parent runs named: those that exist."""
+    past: Past = field(default_factory=lambda: Past(states={}, tasks={}))
+
+
+@dataclass(slots=True, kw_only=True)
+class Fresh:
+    """Jobs taken in one transaction, or found to be there."""
+
+    by_token: dict[TokenKey, str] = field(default_factory=dict)
+    by_position: dict[int, str] = field(default_factory=dict)
+    """In the present submission."""
 
 
 def token_key(spec: JobSpec) -> TokenKey | None:
     return None if spec.idempotency_token is None else (spec.project, spec.idempotency_token)
 
 
-def take(
-    draft: Draft, submission: Submission, known: Known, fresh: dict[TokenKey, str], *, number: int, policy: Policy
-) -> Taken:
+def take(draft: Draft, submission: Submission, known: Known, fresh: Fresh, *, number: int, policy: Policy) -> Taken:
     """Take one job in as `j{number}`, or find the earlier one with its token.
 
     Args:
-        fresh: jobs taken in this transaction, by token; added to.
+        fresh: added to.
 
     Raises:
         Refused: it can never run, or its session was overtaken.
     """
     spec = submission.spec
+    earlier_id = earlier_job(spec, known, fresh)
+    if earlier_id is not None:
+        fresh.by_position[submission.position] = earlier_id
+        return Taken(job_id=earlier_id, is_existing=True, spec=spec)
+    job, spec = new_job(draft, spec, known, fresh, number=number, policy=policy)
+    record(draft, job, spec, run_id=submission.run_id, spec_json=submission.spec_json, fresh=fresh)
+    fresh.by_position[submission.position] = job.job_id
+    return Taken(job_id=job.job_id, is_existing=False, spec=spec)
+
+
+def earlier_job(spec: JobSpec, known: Known, fresh: Fresh) -> str | None:
+    """The job that was submitted with this token already."""
     key = token_key(spec)
-    if key is not None:
-        earlier = known.jobs_by_token.get(key)
-        earlier_id = fresh.get(key) if earlier is None else earlier.job_id
-        if earlier_id is not None:
-            return Taken(job_id=earlier_id, is_existing=True)
+    if key is None:
+        return None
+    earlier = known.jobs_by_token.get(key)
+    return fresh.by_token.get(key) if earlier is None else earlier.job_id
+
+
+def new_job(
+    draft: Draft, spec: JobSpec, known: Known, fresh: Fresh, *, number: int, policy: Policy
+) -> tuple[Job, JobSpec]:
+    """The job that a spec asks for, and the spec with ids where it names other jobs. Changes nothing.
+
+    Raises:
+        Refused: as `take`.
+    """
+    if spec.array is not None:
+        message = "array: this makes an array, not a job; submit it to /v1/arrays (`RuntimeClient.submit_array`)"
+        raise refused(ErrorKind.INVALID, "is_array", message, path="array")
+    if spec.array_task is not None:
+        message = "array_task: the server sets it; to submit an array, give `array`"
+        raise refused(ErrorKind.INVALID, "not_to_be_set", message, path="array_task")
     _check_agents(draft.state, spec)
     _check_fence(draft.state, spec)
     _check_parent(spec, known)
@@ -86,16 +124,26 @@ def take(
             ErrorKind.INVALID, "infeasible", f"it could never start here: it {why_not}", path="compute.num_accelerators"
         )
     _check_quotas(job, policy)
+    if not spec.depends_on:
+        return job, spec
+    tokens = {key: row.job_id for key, row in known.jobs_by_token.items()} | fresh.by_token
+    names = Names(by_token=tokens, by_position=fresh.by_position, past=known.past)
+    job, depends_on = resolve(draft, spec, job, names)
+    return job, spec.model_copy(update={"depends_on": depends_on})
+
+
+def record(draft: Draft, job: Job, spec: JobSpec, *, run_id: str, spec_json: dict[str, Any], fresh: Fresh) -> None:
+    """Record a new job, and its session's newer fence."""
     actor = actor_of(spec)
     if spec.session is not None and spec.session.fence > draft.state.fences.get(spec.session.session_id, 0):
         draft.add(SessionFenced(session_id=spec.session.session_id, fence=spec.session.fence), actor)
-    row = new_job_row(
-        job, run_id=submission.run_id, idempotency_token=spec.idempotency_token, spec=submission.spec_json
-    )
+    if spec.depends_on:
+        spec_json = {**spec_json, "depends_on": [one.model_dump(mode="json") for one in spec.depends_on]}
+    row = new_job_row(job, run_id=run_id, idempotency_token=spec.idempotency_token, spec=spec_json)
     draft.submit(JobSubmitted(job=job), row, actor)
+    key = token_key(spec)
     if key is not None:
-        fresh[key] = job.job_id
-    return Taken(job_id=job.job_id, is_existing=False)
+        fresh.by_token[key] = job.job_id
 
 
 def _check_quotas(job: Job, policy: Policy) -> None:
@@ -122,8 +170,12 @@ def job_of(state: State, spec: JobSpec, *, number: int, now_s: float, policy: Po
     return job_from_spec(spec, number=number, now_s=now_s, policy=policy, kinds=kinds)
 
 
-def foretell(state: State, spec: JobSpec, *, number: int, now_s: float, policy: Policy) -> tuple[Job, Forecast]:
+def foretell(
+    state: State, spec: JobSpec, known: Known, *, number: int, now_s: float, policy: Policy
+) -> tuple[Job, Forecast]:
     """The job that would be submitted, and what the next round would do about it. Changes nothing.
+
+    Of an array, the first task.
 
     Raises:
         Refused: as a submission would be; but what could never start is foretold.
@@ -131,6 +183,10 @@ def foretell(state: State, spec: JobSpec, *, number: int, now_s: float, policy: 
     _check_agents(state, spec)
     _check_fence(state, spec)
     job = job_of(state, spec, number=number, now_s=now_s, policy=policy).but(job_id=THIS_JOB)
+    if spec.depends_on:
+        tokens = {key: row.job_id for key, row in known.jobs_by_token.items()}
+        names = Names(by_token=tokens, by_position={}, past=known.past)
+        job, _ = resolve(Draft(state=state, at_s=now_s), spec, job, names)
     return job, what_if(state, job, now_s=now_s, policy=policy)
 
 

@@ -53,7 +53,7 @@ class ThreadedServer:
 
 @contextmanager
 def threaded_server(
-    config: ServerConfig, *, engine: Engine | None = None, clock: Callable[[], float] = time.time
+    config: ServerConfig, *, engine: Engine | None = None, clock: Callable[[], float] | None = None
 ) -> Iterator[ThreadedServer]:
     """A server that listens at a free port when `config.port` is 0, and ends with the block.
 

@@ -12,6 +12,7 @@ from runtime.model.holds import Hold, Standing
 from runtime.model.nouns import Job, Node, Placement
 from runtime.model.state import State, holders
 from runtime.model.states import JobState, StopCause
+from runtime.model.suggestion import suggest
 from runtime.scheduling import forecast as scheduling
 from runtime.scheduling.explain import describe_standing
 from runtime.scheduling.policy import Policy
@@ -35,6 +36,7 @@ from runtime_client.models import (
     MetricPoint,
     NodeView,
     PlacementView,
+    SuggestionView,
     VictimView,
 )
 
@@ -71,12 +73,13 @@ def job_view(
     spec: JobSpec | None = None,
 ) -> JobView:
     """One job. `spec` saves reading it again from the row, when it is at hand."""
+    read_spec = JobSpec.model_validate(row.spec) if spec is None else spec
     started = [attempt.started_at for attempt in attempts if attempt.started_at is not None]
     return JobView.model_construct(
         job_id=row.job_id,
         state=row.state.value,
         state_reason=row.state_reason,
-        spec=JobSpec.model_validate(row.spec) if spec is None else spec,
+        spec=read_spec,
         priority=row.priority,
         preemptible=row.is_preemptible,
         submitted_at=row.submitted_at,
@@ -90,7 +93,19 @@ def job_view(
         mlflow_run_id=None if run is None else run.mlflow_run_id,
         mlflow_url=None if run is None else page_url(run, mlflow_url),
         exit_reason=None if row.exit_reason is None else row.exit_reason.value,
+        suggestion=suggestion_view(row, attempts, read_spec.parameters),
     )
+
+
+def suggestion_view(
+    row: JobRow, attempts: Sequence[AttemptRow], parameters: Mapping[str, object]
+) -> SuggestionView | None:
+    """What its latest ended attempt suggests."""
+    last = next((attempt.exit_reason for attempt in reversed(attempts) if attempt.exit_reason is not None), None)
+    found = suggest(row.exit_reason or last, parameters)
+    if found is None:
+        return None
+    return SuggestionView(change=found.change, factor=found.factor, old=found.old, new=found.new, why=found.why)
 
 
 def _attempt_view(row: AttemptRow) -> AttemptView:
@@ -112,6 +127,8 @@ def _attempt_view(row: AttemptRow) -> AttemptView:
         exit_reason=None if row.exit_reason is None else row.exit_reason.value,
         exit_code=row.exit_code,
         evidence=row.evidence,
+        launch=row.launch,
+        launch_why=row.launch_why,
         checkpoint_step=row.checkpoint_step,
     )
 
@@ -148,6 +165,7 @@ def _node_view(node: Node, jobs: Iterable[Job], standing: Standing) -> NodeView:
                 reserved_for=None if (kept := reserved.get(device.index)) is None else kept.holder,
                 reserved_until=None if kept is None else kept.until_s,
                 busy_external=device.index in standing.busy_external,
+                busy_reason=standing.busy_reason(device.index),
             )
             for device in node.devices
         ),

@@ -10,6 +10,7 @@ from .errors import BadScenario
 from .ledger import Ledger
 
 N_BINS = 600
+UNITS = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
 SUFFIXES = (".svg", ".png", ".pdf")
 COLORS = ("#c0392b", "#2e6da4", "#8fb8de", "#7f8c8d", "#b7950b", "#6c3483")
 
@@ -85,12 +86,13 @@ def draw(timeline: Timeline, path: Path, *, n_devices: int, title: str) -> None:
         figure, (above, below) = pyplot.subplots(
             2, 1, figsize=(10, 5.5), sharex=True, gridspec_kw={"height_ratios": (2, 1)}, layout="constrained"
         )
-        days = [edge / 86400.0 for edge in timeline.edges_s]
+        unit, unit_s = unit_of(timeline.edges_s)
+        times = [edge / unit_s for edge in timeline.edges_s]
         for axes, by_class in ((above, timeline.held), (below, timeline.waiting)):
             base = [0.0] * len(next(iter(by_class.values()), []))
             for color, (name, series) in zip(_colors(len(by_class)), by_class.items(), strict=True):
                 top = [low + value for low, value in zip(base, series, strict=True)]
-                axes.stairs(top, days, baseline=base, fill=True, color=color, label=name)
+                axes.stairs(top, times, baseline=base, fill=True, color=color, label=name)
                 base = top
             axes.spines[["top", "right"]].set_visible(False)
             axes.margins(x=0)
@@ -99,9 +101,15 @@ def draw(timeline: Timeline, path: Path, *, n_devices: int, title: str) -> None:
         above.set_title(title, loc="left")
         above.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(timeline.held) or 1, frameon=False)
         below.set_ylabel("jobs waiting")
-        below.set_xlabel("days")
+        below.set_xlabel(unit)
         figure.savefig(path, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
         pyplot.close(figure)
+
+
+def unit_of(edges_s: Sequence[float]) -> tuple[str, float]:
+    """The unit of the time axis and its seconds: the largest of which the picture spans two at least."""
+    span_s = edges_s[-1] - edges_s[0] if edges_s else 0.0
+    return next(((name, seconds) for name, seconds in UNITS if span_s >= 2 * seconds), UNITS[-1])
 
 
 def _colors(n: int) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypedDict
 
 from runtime.model.nouns import Node, Shape
 
@@ -26,6 +27,15 @@ class Costs:
 
 
 DEFAULT_COSTS = Costs()
+
+
+class GivenCosts(TypedDict, total=False):
+    """Fields of `Costs` that somebody chose for all jobs."""
+
+    checkpoint_every_s: float | None
+    notice_checkpoint_s: float | None
+    restart_s: float
+    grace_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +113,11 @@ def with_classes(jobs: Iterable[TraceJob], classes: Mapping[str, str]) -> Iterat
 
 def with_costs(jobs: Iterable[TraceJob], costs: Costs) -> Iterator[TraceJob]:
     return (replace(job, costs=costs) for job in jobs)
+
+
+def with_given_costs(jobs: Iterable[TraceJob], given: GivenCosts) -> Iterator[TraceJob]:
+    """Replace these fields of each job's `Costs`; the others stay as the trace tells them, or as they usually are."""
+    return (replace(job, costs=replace(job.costs, **given)) for job in jobs)
 
 
 def shaped(job: TraceJob, node_size: int) -> Shape:

@@ -46,6 +46,8 @@ class JobRow:
     """Unique in the project."""
     spec: dict[str, Any]
     """The job's spec as JSON."""
+    array_id: str | None = None
+    """Set: it is a task of this array."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,9 @@ class AttemptRow:
     exit_code: int | None = None
     evidence: str | None = None
     checkpoint_step: int | None = None
+    launch: str | None = None
+    """`cold` or `warm`; None: not started."""
+    launch_why: str | None = None
 
 
 class JobChanges(TypedDict, total=False):
@@ -94,6 +99,8 @@ class AttemptChanges(TypedDict, total=False):
     exit_code: int | None
     evidence: str | None
     checkpoint_step: int | None
+    launch: str | None
+    launch_why: str | None
 
 
 def insert_jobs(connection: sa.Connection, rows: Sequence[JobRow]) -> None:
@@ -189,6 +196,7 @@ def list_jobs(
     states: Collection[JobState] | None = None,
     session_id: str | None = None,
     project: str | None = None,
+    array_id: str | None = None,
     limit: int = 100,
     before_number: int | None = None,
 ) -> list[JobRow]:
@@ -200,6 +208,8 @@ def list_jobs(
         query = query.where(jobs.c.session_id == session_id)
     if project is not None:
         query = query.where(jobs.c.project == project)
+    if array_id is not None:
+        query = query.where(jobs.c.array_id == array_id)
     if before_number is not None:
         query = query.where(jobs.c.number < before_number)
     return load_all(JobRow, connection.execute(query))
@@ -212,6 +222,25 @@ def jobs_by_token(connection: sa.Connection, project: str, tokens: Iterable[str]
         query = sa.select(jobs).where(jobs.c.project == project, jobs.c.idempotency_token.in_(chunk))
         for row in connection.execute(query):
             found[row.idempotency_token] = load(JobRow, row)
+    return found
+
+
+def states_of(connection: sa.Connection, job_ids: Iterable[str]) -> dict[str, JobState]:
+    """The states of jobs; unknown ids are left out."""
+    found: dict[str, JobState] = {}
+    for chunk in in_chunks(job_ids):
+        for row in connection.execute(sa.select(jobs.c.job_id, jobs.c.state).where(jobs.c.job_id.in_(chunk))):
+            found[row.job_id] = row.state
+    return found
+
+
+def tasks_of(connection: sa.Connection, array_ids: Iterable[str]) -> dict[str, dict[str, JobState]]:
+    """The states of the tasks of arrays, by job; unknown arrays are left out."""
+    found: dict[str, dict[str, JobState]] = {}
+    for chunk in in_chunks(array_ids):
+        query = sa.select(jobs.c.array_id, jobs.c.job_id, jobs.c.state).where(jobs.c.array_id.in_(chunk))
+        for row in connection.execute(query.order_by(jobs.c.number)):
+            found.setdefault(row.array_id, {})[row.job_id] = row.state
     return found
 
 

@@ -63,6 +63,8 @@ jobs = sa.Table(
     sa.Column("run_id", Name(64), nullable=False, index=True),
     sa.Column("idempotency_token", Name(128)),
     sa.Column("spec", Json, nullable=False),
+    sa.Column("array_id", Name(64)),
+    sa.Index("ix_jobs_array_number", "array_id", "number"),
     sa.UniqueConstraint("project", "idempotency_token"),
     sa.Index("ix_jobs_project_number", "project", "number"),  # lists go by number, newest first
     sa.Index("ix_jobs_session_number", "session_id", "number"),
@@ -86,6 +88,8 @@ attempts = sa.Table(
     sa.Column("exit_code", sa.Integer),
     sa.Column("evidence", Prose),
     sa.Column("checkpoint_step", Whole),
+    sa.Column("launch", Name(10)),
+    sa.Column("launch_why", Prose),
 )
 
 runs = sa.Table(

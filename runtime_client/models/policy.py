@@ -49,11 +49,15 @@ class PolicySpec(Wire):
     quotas: tuple[QuotaSpec, ...] = ()
     min_run_s: Seconds = 0.0
     max_stalled: Annotated[int, Field(ge=1, strict=True)] = 3
+    max_infrastructure_retries: Annotated[int, Field(ge=0, strict=True)] = 3
     retry_backoff_s: Seconds = 5.0
     retry_backoff_max_s: Seconds = 300.0
     overtaking: Factor = 1.0
     overtaking_max_s: Seconds = 86400.0
     backfill_patience_s: Seconds = 604800.0
+    log_cap_mb: Annotated[int, Field(ge=1, le=1024 * 1024, strict=True)] = 256
+    hang_least_s: Annotated[Seconds, Field(ge=1.0)] = 600.0
+    hang_factor: Factor = 10.0
 
     @model_validator(mode="after")
     def _quotas_name_classes_that_exist(self) -> Self:

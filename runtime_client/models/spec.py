@@ -12,12 +12,24 @@ import re
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from .graph import MAX_DEPENDENCIES, ArraySpec, ArrayTask, DependsOn, read_dependencies
 from .wire import JsonObject, Wire
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.\-]*$"
+
+
+def _off(value: Any) -> Any:
+    """YAML reads a bare `off` as false."""
+    if value is True:
+        raise ValueError("give minutes, or `off`")
+    return "off" if value is False else value
+
+
 Minutes = Annotated[float, Field(gt=0, le=60 * 24 * 366, allow_inf_nan=False)]
+
+HangMinutes = Annotated[Minutes | Literal["off"] | None, BeforeValidator(_off)]
 
 
 class ArgsStyle(StrEnum):
@@ -53,11 +65,32 @@ class Compute(Wire):
     """Model name such as `H100`, or the form `GPU_8xH100`; None takes any device."""
 
 
+class LaunchMode(StrEnum):
+    """How an attempt's process is started; what it does is the same."""
+
+    AUTO = "auto"
+    """Warm where a fork server for its environment is ready and the command allows it, else cold."""
+    COLD = "cold"
+    """The command is executed."""
+    WARM = "warm"
+    """As auto, but a fork server that is being prepared is waited for, a short while."""
+
+
 class Environment(Wire):
     """Whose Python, and where."""
 
     python: str | None = None
     """Absolute path of a Python interpreter; its folder goes first on PATH. None: the server's default PATH."""
+    preload: tuple[str, ...] | None = None
+    """Modules to have imported already in a warm start. None: those that the script imports at its top."""
+
+    @field_validator("preload")
+    @classmethod
+    def _are_modules(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for name in value or ():
+            if not all(part.isidentifier() for part in name.split(".")):
+                raise ValueError(f"preload: {name!r} is no name of a module (`numpy`, `sklearn.linear_model`)")
+        return value
 
 
 class SnapshotMode(StrEnum):
@@ -179,6 +212,7 @@ class JobSpec(Wire):
     seed: int | None = Field(default=None, ge=0, lt=2**32)
     args_style: ArgsStyle = ArgsStyle.NONE
     env_variables: dict[str, str] = Field(default_factory=dict)
+    launch: LaunchMode = LaunchMode.AUTO
 
     priority_class: str = "normal"
     preemptible: bool | None = None
@@ -192,6 +226,14 @@ class JobSpec(Wire):
     on_timeout: OnTimeout = OnTimeout.END
     max_total_minutes: Minutes | None = None
     """Run time of all attempts together; then the job has failed, whatever `on_timeout` says."""
+    depends_on: tuple[DependsOn, ...] = Field(default=(), max_length=MAX_DEPENDENCIES)
+    """What has to end first. Short forms: `[j3, j4]`, or `{j3: ok, j4: any}`."""
+    array: ArraySpec | None = None
+    """Set: not one job, but an array of them."""
+    array_task: ArrayTask | None = None
+    """Set by the server on a task of an array."""
+    hang_minutes: HangMinutes = None
+    """Without output, metric and checkpoint for so long it is stopped as hung. None: learned from its own rhythm."""
     grace_seconds: float = Field(default=30.0, ge=0, le=3600)
     """Between the preempt notice and the kill."""
 
@@ -207,6 +249,11 @@ class JobSpec(Wire):
     session: SessionFence | None = None
     idempotency_token: str | None = Field(default=None, min_length=1, max_length=128)
     """The same token in the same project returns the existing job instead of a second one."""
+
+    @field_validator("depends_on", mode="before")
+    @classmethod
+    def _short_forms(cls, value: Any) -> Any:
+        return read_dependencies(value)
 
     @field_validator("command")
     @classmethod
@@ -247,8 +294,10 @@ __all__ = [
     "CodeSource",
     "Compute",
     "Environment",
+    "HangMinutes",
     "JobSpec",
     "JsonLines",
+    "LaunchMode",
     "MetricSource",
     "OnTimeout",
     "SessionFence",

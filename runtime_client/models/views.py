@@ -47,6 +47,21 @@ class AttemptView(Wire):
     """The line that tells why."""
     checkpoint_step: int | None = None
     """Newest complete checkpoint seen in this attempt."""
+    launch: str | None = None
+    """`cold`: the command was executed; `warm`: a process with its imports done became it. None: not started."""
+    launch_why: str | None = None
+
+
+class SuggestionView(Wire):
+    """One change that may help a job that ran out of memory. Nothing is changed by itself."""
+
+    change: str
+    """The parameter; parts of nested ones are joined by dots."""
+    factor: float
+    old: float
+    new: float
+    why: str
+    """One sentence."""
 
 
 class JobView(Wire):
@@ -73,6 +88,8 @@ class JobView(Wire):
     mlflow_run_id: str | None = None
     mlflow_url: str | None = None
     exit_reason: str | None = None
+    suggestion: SuggestionView | None = None
+    """After running out of memory, also while it waits for a retry."""
 
     @property
     def is_ended(self) -> bool:
@@ -114,7 +131,9 @@ class DeviceView(Wire):
     reserved_for: str | None = None
     reserved_until: float | None = None
     busy_external: bool = False
-    """Somebody else computes on it."""
+    """Somebody else computes on it, or it is not fit for another reason: nothing is started there."""
+    busy_reason: str | None = None
+    """In words, with process and user where they are known."""
 
 
 class NodeView(Wire):
@@ -180,6 +199,7 @@ class Explanation(Wire):
     """Its attempts that were asked to leave, oldest first."""
     cost_to_others: tuple[Departure, ...] = ()
     """Attempts that were asked to leave for it, oldest first."""
+    suggestion: SuggestionView | None = None
 
 
 class VictimView(Wire):
@@ -210,11 +230,40 @@ class Forecast(Wire):
 class LogChunk(Wire):
     job_id: str
     attempt: int
+    stream: str = "main"
+    """`main`, or a rank with output of its own: `3`, and `3.err` for its errors."""
     text: str
     next_offset: int
     """Pass it back as `offset` to go on; in bytes."""
+    n_cut: int = 0
+    """Bytes that were cut out of a long output right before this text; the text says so too."""
     is_complete: bool
     """The attempt has ended and this chunk reaches the end."""
+
+
+class LogStreams(Wire):
+    job_id: str
+    attempt: int
+    streams: tuple[str, ...]
+    """`main` first, then those of ranks that have files of their own."""
+
+
+class LogErrorLine(Wire):
+    """An error that the output reports; lines that differ in numbers only are one."""
+
+    text: str
+    count: int
+    ranks: tuple[int, ...]
+    """Who reports it; empty: it can not be told."""
+
+
+class LogErrors(Wire):
+    job_id: str
+    attempt: int
+    lines: tuple[LogErrorLine, ...]
+    """In the order in which they first appear."""
+    is_whole: bool
+    """All of the output was searched; else the end of it."""
 
 
 class MetricPoint(Wire):

@@ -13,7 +13,7 @@ from agent.steps.propose import N_QUEUED
 from agent.store.views import Purpose, SessionState, SessionView, TrialState
 from runtime_client.errors import Unreachable
 from runtime_client.fake import FakeOutcome, FakeRuntime
-from runtime_client.models import JobSpec, JobView
+from runtime_client.models import JobSpec, JobView, SuggestionView
 
 
 def text_of(world: World) -> str:
@@ -163,6 +163,21 @@ def test_a_failed_trial_keeps_its_reason_and_the_session_goes_on(reason: str, tm
     assert world.live() is SessionState.FINISHED
     bad = [trial for trial in world.store.trials("s1") if trial.state is TrialState.INVALID]
     assert {(trial.exit_reason, trial.note) for trial in bad} == {(reason, f"{reason}: it broke")}
+
+
+def test_what_a_job_suggests_stands_in_the_note_of_its_trial(tmp_path: Path) -> None:
+    why = "out of memory device: halve batch_size (64 to 32) before the next attempt"
+    proposal = SuggestionView(change="batch_size", factor=0.5, old=64, new=32, why=why)
+
+    def script(spec: JobSpec) -> FakeOutcome:
+        is_bad = spec.parameters["x"] > 0.6
+        return FakeOutcome(exit_reason="out_of_memory_device", suggestion=proposal) if is_bad else honest(spec)
+
+    world = a_world(tmp_path, script=script, task=a_task(budgets={"trials": 8}))
+    assert world.live() is SessionState.FINISHED
+    bad = [trial for trial in world.store.trials("s1") if trial.state is TrialState.INVALID]
+    assert bad
+    assert all(why in (trial.note or "") for trial in bad)
 
 
 def test_a_metric_that_never_appears_ends_the_session_with_advice(tmp_path: Path) -> None:

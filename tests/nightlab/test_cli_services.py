@@ -322,3 +322,34 @@ def test_a_home_that_no_database_address_can_have_is_refused(name: str, tmp_path
     assert ended.exit_code == 2
     assert ended.error["code"] == "bad_home"
     assert not list(tmp_path.iterdir())
+
+
+RANKS = """
+import os, sys
+for rank in (0, 1):
+    with open(f"{os.environ['NIGHTLAB_RANK_LOG_DIR']}/rank_{rank}.log", "w") as log:
+        print(f"rank {rank} begins\\nValueError: bad batch {rank}", file=log)
+print("common")
+sys.exit(1)
+"""
+
+
+def test_output_is_shown_by_rank_and_as_error_lines(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "ranks.py").write_text(RANKS)
+    command = ("--gpus", "2", "--watch", "--json", "--python", sys.executable, "--", "python", "ranks.py")
+    job_id = nightlab("job", "run", *command, home=home, cwd=tmp_path).data["job_id"]
+
+    def logs(*flags: str) -> Ended:
+        return nightlab("job", "logs", job_id, *flags, home=home)
+
+    assert logs().out == "common\n"
+    assert logs("--rank", "1").out == "rank 1 begins\nValueError: bad batch 1\n"
+    merged = logs("--rank", "all", "-f").out.splitlines()
+    assert sorted(merged) == sorted(
+        ["common", *(f"[{n}] {line}" for n in (0, 1) for line in (f"rank {n} begins", f"ValueError: bad batch {n}"))]
+    )
+    assert logs("--errors").out == "     2x  ranks 0-1  ValueError: bad batch 0\n"
+    (line,) = logs("--errors", "--json").data["lines"]
+    assert (line["count"], line["ranks"]) == (2, [0, 1])
+    assert logs("--rank", "7").err.startswith("rank 7 has no output of its own; there is: main, 0, 1")
+    assert logs("--rank", "first").exit_code == 2

@@ -6,9 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from cli_process import nightlab
+from cli_process import eventually, nightlab
 
 from nightlab.__main__ import main
+from runtime.engines.contract import AttemptKey
+from runtime.engines.fake import FakeEngine, fake_node
+from runtime.server.config import ServerConfig
+from runtime.server.threaded import threaded_server
+from runtime_client.models import JobSpec
 
 TRACE = Path(__file__).parent.parent / "runtime" / "simulator" / "data" / "philly_jobs_400.csv"
 PHILLY = ("simulate", str(TRACE), "--format", "philly")
@@ -73,3 +78,34 @@ def test_what_is_wrong_is_said_with_what_to_do(
     code, shown = simulate(capsys, *arguments)
     assert code == 2
     assert words in shown
+
+
+def test_the_journal_of_a_real_home_is_replayed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A preemption, a failure and a success of a real server, simulated while it runs, with a plot."""
+    engine = FakeEngine(nodes=(fake_node(n_devices=1),))
+    config = ServerConfig(home=tmp_path, port=0, low_disk_bytes=0)
+    with threaded_server(config, engine=engine) as server, server.client() as client:
+
+        def end(job_id: str, attempt: int, exit_code: int) -> None:
+            eventually(lambda: client.job(job_id).state == "running")
+            key = AttemptKey(job_id=job_id, attempt=attempt)
+            server.on_loop(lambda: engine.finish(key, exit_code=exit_code))
+
+        for level in ("exploratory", "critical", "normal"):
+            client.submit(JobSpec.model_validate({"experiment_name": "e", "command": "true", "priority_class": level}))
+            if level == "exploratory":
+                eventually(lambda: client.job("j1").state == "running")
+        end("j2", 1, 0)
+        end("j3", 1, 1)
+        end("j1", 2, 0)
+        eventually(lambda: client.job("j1").is_ended)
+        plot = tmp_path / "week.svg"
+        arguments = ("simulate", str(tmp_path / "runtime.db"), "--format", "journal", "--plot", str(plot), "--json")
+        code, shown = simulate(capsys, *arguments)
+    data = json.loads(shown.splitlines()[0])["data"]
+    assert (code, [(one["name"], one["n_jobs"]) for one in data["classes"]]) == (
+        0,
+        [("critical", 1), ("normal", 1), ("exploratory", 1)],
+    )
+    assert (data["n_devices"], data["skipped"]) == (1, {})
+    assert "<svg" in plot.read_text()

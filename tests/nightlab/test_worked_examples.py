@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 from worked_examples import Example, examples_of, replay
 
-from runtime.scheduling.policy import Policy
-
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 EXAMPLES = examples_of(DOCS / "scheduling.md")
 
@@ -22,5 +20,5 @@ def test_an_example_prints_what_the_page_says(
     example: Example, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NIGHTLAB_HOME", str(tmp_path))
-    shown, real = replay(example, tmp_path, capsys, Policy())
+    shown, real = replay(example, tmp_path, capsys)
     assert real == shown

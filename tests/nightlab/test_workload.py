@@ -10,7 +10,7 @@ from nightlab.failure import ExitCode, Failure
 from nightlab.foreign_workload import made_ours
 from nightlab.workload import read_workload, scalar
 from runtime.scheduling.policy import Policy
-from runtime_client.models import ArgsStyle, OnTimeout
+from runtime_client.models import ArgsStyle, ArraySpec, OnTimeout
 
 NOTHING = Asked(
     command=(),
@@ -213,6 +213,20 @@ def test_a_job_that_resumes_needs_a_limit_after_which_it_does() -> None:
     spec = spec_of(replace(TRAIN, on_timeout="resume", timeout="2h", max_total="1d"))
     assert (spec.on_timeout, spec.timeout_minutes, spec.max_total_minutes) == (OnTimeout.RESUME, 120.0, 1440.0)
     assert "--max-total 'x'" in refusal(replace(TRAIN, max_total="x")).message
+
+
+def test_arrays_and_what_comes_first_are_flags_and_fields(tmp_path: Path) -> None:
+    spec = spec_of(replace(TRAIN, array="0-9", parallel=3, after=("j1", "a7=any")))
+    assert spec.array == ArraySpec(indexes="0-9", parallel=3)
+    assert [(one.job, one.condition.value) for one in spec.depends_on] == [("j1", "ok"), ("a7", "any")]
+    text = "experiment_name: a\ncommand: c\ndepends_on: {j1: not_ok}\narray: {parameters: [{lr: 1}, {lr: 2}]}\n"
+    read = spec_of(written(tmp_path, text))
+    assert [(one.job, one.condition.value) for one in read.depends_on] == [("j1", "not_ok")]
+    assert read.array is not None
+    assert len(read.array.tasks) == 2
+    assert "write 0-99" in refusal(replace(TRAIN, array="x")).message
+    assert "j1=well" not in refusal(replace(TRAIN, after=("j1=well",))).message
+    assert "'ok', 'any' or 'not_ok'" in refusal(replace(TRAIN, after=("j1=well",))).message
 
 
 def test_numbers_of_a_file_with_an_exponent_are_numbers(tmp_path: Path) -> None:

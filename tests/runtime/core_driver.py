@@ -6,7 +6,7 @@ seed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from core_accounts import check_counts
@@ -14,6 +14,7 @@ from core_language import Journal, job, node
 from core_properties import check_event, check_late, check_replay, checked_round, require
 
 from runtime.model import outcome
+from runtime.model.dependencies import unmet_endings
 from runtime.model.events import (
     AttemptEnded,
     AttemptStarted,
@@ -90,11 +91,16 @@ class World:
 
     def round(self) -> int:
         """Schedule and record; the number of actions."""
+        n_unmet = 0
+        while endings := unmet_endings(self.state):
+            n_unmet += len(endings)
+            for ending in endings:
+                self.record(ending)
         decision = checked_round(self.state, now_s=self.now_s, policy=self.policy)
         for action in decision.actions:
             self.record(event_of(action))
         self.wake_s = decision.next_wake_s
-        return len(decision.actions)
+        return n_unmet + len(decision.actions)
 
 
 def submit(world: World) -> None:
@@ -137,8 +143,9 @@ def report_exit(world: World) -> None:
         stop=found.attempt.stop.cause if found.attempt.stop else None,
         exit_code=(0, 0, 1, 75, 93, -9, None)[world.pick(7)],
         missing_metrics=((), (), ("loss",))[world.pick(3)],
+        device_fault=(None, None, "XID 79")[world.pick(3)],
     )
-    end(world, found, outcome.classify(facts))
+    end(world, found, outcome.classify(facts), facts.exit_code)
 
 
 def report_not_launched(world: World) -> None:
@@ -148,7 +155,7 @@ def report_not_launched(world: World) -> None:
         end(world, found, outcome.classify_unlaunched(None, reason, "no"))
 
 
-def end(world: World, found: Job, ending: outcome.Ending) -> None:
+def end(world: World, found: Job, ending: outcome.Ending, exit_code: int | None = None) -> None:
     what = outcome.disposition(found, ending.outcome, ending.reason, now_s=world.now_s, policy=world.policy)
     world.over.append((found.job_id, found.n_attempts))
     world.record(
@@ -157,7 +164,7 @@ def end(world: World, found: Job, ending: outcome.Ending) -> None:
             attempt=found.n_attempts,
             outcome=ending.outcome,
             exit_reason=what.exit_reason,
-            exit_code=None,
+            exit_code=exit_code,
             evidence=ending.evidence,
             then=what.then,
             end_state=what.end_state,
@@ -167,6 +174,9 @@ def end(world: World, found: Job, ending: outcome.Ending) -> None:
     check_counts(world.state, world.journal.recorded)
     is_there = found.job_id in world.state.jobs
     require(is_there == (what.then is not Then.END), "ended jobs leave the state", found.job_id)
+    if is_there:
+        n_met = world.state.jobs[found.job_id].n_infrastructure
+        require(n_met <= world.policy.max_infrastructure_retries, "free retries are bounded", (found.job_id, n_met))
 
 
 def cancel(world: World) -> None:
@@ -317,7 +327,8 @@ def clear_the_way(world: World) -> None:
     require(not world.state.standings and not world.state.holds, "what is taken back is gone", world.state)
 
 
-COMMANDS: tuple[Callable[[World], None], ...] = (
+Command = Callable[[World], None]
+COMMANDS: tuple[Command, ...] = (
     submit,
     submit,
     submit,
@@ -351,14 +362,22 @@ def begin(pick: Pick, policy: Policy | None) -> World:
     return world
 
 
-def run(pick: Pick, n_commands: int, policy: Policy | None = None, *, has_operator: bool = False) -> World:
+def run(
+    pick: Pick,
+    n_commands: int,
+    policy: Policy | None = None,
+    *,
+    has_operator: bool = False,
+    more: Sequence[Command] = (),
+) -> World:
     """A random life, every step of it checked, until every job that can has ended.
 
     Args:
         has_operator: whether somebody pauses, drains, reserves, and at the end takes all of it back.
+        more: further commands.
     """
     world = begin(pick, policy)
-    commands = (*COMMANDS, *OPERATOR_COMMANDS) if has_operator else COMMANDS
+    commands = (*COMMANDS, *(OPERATOR_COMMANDS if has_operator else ()), *more)
     for _ in range(n_commands):
         commands[world.pick(len(commands))](world)
         if world.pick(3):
@@ -385,12 +404,19 @@ def drain(world: World) -> None:
         if world.wake_s is None:
             break
         world.now_s = world.wake_s
-    left = [
-        found
-        for found in world.state.jobs.values()
-        if feasible(world.state, found.shape) is None and _has_quota(world, found)
-    ]
+    left = [found for found in world.state.jobs.values() if _can_run(world, found)]
     require(not left, "every feasible job ends", [found.job_id for found in left])
+
+
+def _can_run(world: World, found: Job) -> bool:
+    """Whether it fits, and all that it waits for do."""
+    if feasible(world.state, found.shape) is not None or not _has_quota(world, found):
+        return False
+    names = {dependency.on for dependency in found.waits_for}
+    others = (
+        job for job in world.state.jobs.values() if job.job_id in names or (job.array and job.array.array_id in names)
+    )
+    return all(_can_run(world, other) for other in others)
 
 
 def _has_quota(world: World, found: Job) -> bool:

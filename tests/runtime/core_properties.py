@@ -216,6 +216,7 @@ class _View:
     def _may_start(self, job: Job) -> bool:
         is_ready = job.state is JobState.QUEUED and job.not_before_s <= self.now_s and job.job_id not in self.expired
         is_ready = is_ready and not any(hold.matches(job) for hold in self.state.holds.values())
+        is_ready = is_ready and not _waits_for_others(self.state, job)
         return is_ready and fits(job.shape, self.usable(job.shape))
 
     def usable(self, shape: Shape) -> DeviceSet:
@@ -243,6 +244,21 @@ def _takes_no_work(state: State, node_id: str, device: int) -> bool:
     reserved = any(device in reservation.devices for reservation in standing.reservations)
     is_open = standing.state in (NodeState.HEALTHY, NodeState.SUSPECT)
     return not is_open or reserved or device in standing.busy_external
+
+
+def _waits_for_others(state: State, job: Job) -> bool:
+    """Whether others have to end first, or come first in its array."""
+    if job.waits_for or job.unmet is not None:
+        return True
+    place = job.array
+    if place is None or place.parallel is None or job.state is not JobState.QUEUED:
+        return False
+    tasks = [other for other in state.jobs.values() if other.array and other.array.array_id == place.array_id]
+    n_left = place.parallel - sum(other.attempt is not None for other in tasks)
+    waiting = [other for other in tasks if other.attempt is None and not other.is_waiting]
+    on_hold = [other for other in waiting if any(hold.matches(other) for hold in state.holds.values())]
+    first = sorted((other.order, other.job_id) for other in waiting if other not in on_hold)[: max(0, n_left)]
+    return (job.order, job.job_id) not in first
 
 
 def devices_of(placements: Iterable[Placement]) -> DeviceSet:
@@ -390,10 +406,11 @@ def _check_wake(view: _View) -> None:
     wake_s = view.decision.next_wake_s
     require(wake_s is None or wake_s > view.now_s, "the next round is in the future", wake_s)
     held = {j.job_id for j in view.state.jobs.values() for hold in view.state.holds.values() if hold.matches(j)}
+    held |= {j.job_id for j in view.state.jobs.values() if _waits_for_others(view.state, j)}
     waiting = [job for job in view.state.jobs.values() if job.state is JobState.QUEUED]
     due = [job.not_before_s for job in waiting if job.job_id not in held]
     for job in view.state.jobs.values():
-        if job.state is JobState.QUEUED and job.queue_timeout_s is not None:
+        if job.state is JobState.QUEUED and job.queue_timeout_s is not None and not job.is_waiting:
             due.append(job.queued_since_s + job.queue_timeout_s)
         if job.state is JobState.RUNNING and job.attempt and job.attempt.started_at_s:
             due.append(job.attempt.started_at_s + _may_run_s(job))

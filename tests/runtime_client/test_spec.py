@@ -36,3 +36,14 @@ def test_parameters_arrive_as_they_were_given() -> None:
     given = {"lr": 3e-4, "n": 2**60, "net": {"sizes": [1, 2], "act": None}, "flag": True, "np": np.float64(0.5)}
     arrived = JobSpec.model_validate_json(spec(**given).model_dump_json()).parameters
     assert json.dumps(arrived) == json.dumps(given)
+
+
+@pytest.mark.parametrize(("given", "expected"), [(5, 5.0), ("off", "off"), (False, "off"), (None, None)])
+def test_a_limit_for_hangs_is_minutes_or_off_as_yaml_reads_it(given: Any, expected: Any) -> None:
+    assert JobSpec(experiment_name="x", command="true", hang_minutes=given).hang_minutes == expected
+
+
+@pytest.mark.parametrize("given", [True, 0, -1, "on"])
+def test_other_limits_for_hangs_are_refused(given: Any) -> None:
+    with pytest.raises(ValidationError):
+        JobSpec(experiment_name="x", command="true", hang_minutes=given)

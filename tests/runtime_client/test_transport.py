@@ -228,6 +228,17 @@ def test_events_begin_again_after_the_last_one_seen() -> None:
     assert asked[:3] == ["5", "7", "7"]
 
 
+def test_a_sign_of_life_between_events_is_no_event() -> None:
+    event = '{"seq": %d, "type": "t", "at": 1.0, "actor": "a"}'
+    lines = f": connected\n\nid: 1\ndata: {event % 1}\n\n: still here\n\nid: 2\ndata: {event % 2}\n\n: still here\n\n"
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, headers={"Content-Type": "text/event-stream"}, text=lines)
+
+    events = client_of(answer).events(since=0)
+    assert [next(events).seq, next(events).seq] == [1, 2]
+
+
 def test_the_first_connection_of_a_stream_may_fail() -> None:
     with pytest.raises(Unreachable):
         next(client_of(Flaky(99, httpx.ConnectError("refused"))).events(since=0))

@@ -10,14 +10,12 @@ from fastapi import APIRouter, Query
 from pydantic import Field, ValidationError
 from starlette.responses import Response
 
-from runtime.engines.contract import AttemptKey
 from runtime.model.states import JobState
 from runtime.server.api.strict_json import StrictRoute
 from runtime.server.envelope import answer
 from runtime.server.explaining import explained, foretold
 from runtime.server.inbox import Accepted
 from runtime.server.intake import job_number
-from runtime.server.logs import read_chunk
 from runtime.server.refusal import Refused, no_such_job, refused, suggestion, validation_error
 from runtime.server.services import Services, Svc
 from runtime.server.submission import Submission
@@ -31,7 +29,6 @@ from runtime_client.models import (
     Forecast,
     JobSpec,
     JobView,
-    LogChunk,
     MetricPoint,
     SubmitResult,
     Wire,
@@ -40,7 +37,6 @@ from runtime_client.models import (
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=StrictRoute)
 
 MAX_BATCH = 1000
-MAX_LOG_BYTES = 16 * 2**20
 
 
 class Batch(Wire):
@@ -57,7 +53,7 @@ class CancelRequest(Wire):
 @router.post("", response_model=Envelope[JobView], status_code=201)
 async def submit_job(spec: JobSpec, services: Svc) -> Response:
     """Take one job in. 200 with the earlier job when its idempotency token is known."""
-    (result,) = await _submit(services, [spec])
+    (result,) = await _submit(services, [(0, spec)])
     if isinstance(result, Refused):
         raise result
     (view,) = await _views(services, [result])
@@ -68,7 +64,7 @@ async def submit_job(spec: JobSpec, services: Svc) -> Response:
 async def submit_batch(batch: Batch, services: Svc) -> Response:
     """Take many jobs in, in one transaction; one refused job does not refuse the others."""
     parsed = [_parse(item) for item in batch.jobs]
-    specs = [item for item in parsed if isinstance(item, JobSpec)]
+    specs = [(position, item) for position, item in enumerate(parsed) if isinstance(item, JobSpec)]
     taken = iter(await _submit(services, specs) if specs else [])
     results = [next(taken) if isinstance(item, JobSpec) else item for item in parsed]
     accepted = [result for result in results if isinstance(result, Accepted)]
@@ -88,6 +84,7 @@ async def list_jobs(
     state: Annotated[list[str] | None, Query()] = None,
     session_id: str | None = None,
     project: str | None = None,
+    array_id: str | None = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     before: str | None = None,
 ) -> Response:
@@ -99,7 +96,13 @@ async def list_jobs(
 
     def read(connection: sa.Connection) -> list[JobView]:
         rows = history.list_jobs(
-            connection, states=states, session_id=session_id, project=project, limit=limit, before_number=number
+            connection,
+            states=states,
+            session_id=session_id,
+            project=project,
+            array_id=array_id,
+            limit=limit,
+            before_number=number,
         )
         return read_job_views(connection, rows, mlflow_url=services.config.mlflow_url)
 
@@ -133,36 +136,6 @@ async def explain_job(job_id: str, services: Svc) -> Response:
     return answer(await explained(services, job_id))
 
 
-@router.get("/{job_id}/logs", response_model=Envelope[LogChunk])
-async def read_logs(
-    job_id: str,
-    services: Svc,
-    attempt: Annotated[int | None, Query(ge=1, lt=2**31)] = None,
-    offset: Annotated[int, Query(ge=-(2**62), lt=2**62)] = 0,
-    limit: Annotated[int, Query(ge=1, le=MAX_LOG_BYTES)] = 2**20,
-) -> Response:
-    """Output of an attempt from a byte offset; a negative one counts from the end."""
-    _check_id(job_id)
-
-    def read(connection: sa.Connection) -> tuple[JobRow | None, list[history.AttemptRow]]:
-        return history.get_job(connection, job_id), history.get_attempts(connection, [job_id])[job_id]
-
-    row, attempts = await services.store.read(read)
-    if row is None:
-        raise no_such_job(job_id)
-    if attempt is None and not attempts:
-        is_complete = row.state.is_ended
-        return answer(LogChunk(job_id=job_id, attempt=0, text="", next_offset=0, is_complete=is_complete))
-    wanted = attempts[-1].attempt if attempt is None else attempt
-    found = next((each for each in attempts if each.attempt == wanted), None)
-    if found is None:
-        message = f"job {job_id} has no attempt {wanted}; it has had {len(attempts)}"
-        raise refused(ErrorKind.NOT_FOUND, "no_such_attempt", message, path="attempt")
-    key = AttemptKey(job_id=job_id, attempt=wanted)
-    has_ended = found.ended_at is not None
-    return answer(await read_chunk(services.engine, key, offset=offset, limit=limit, has_ended=has_ended))
-
-
 @router.get("/{job_id}/metrics", response_model=Envelope[list[MetricPoint]])
 async def read_metrics(job_id: str, services: Svc, key: Annotated[list[str] | None, Query()] = None) -> Response:
     """What the job logged to its own run, in order of arrival."""
@@ -181,9 +154,10 @@ def _parse(item: Any) -> JobSpec | Refused:
         return Refused(validation_error(error.errors(include_url=False), JobSpec))
 
 
-async def _submit(services: Services, specs: list[JobSpec]) -> list[Accepted | Refused]:
+async def _submit(services: Services, specs: list[tuple[int, JobSpec]]) -> list[Accepted | Refused]:
     submissions = [
-        Submission(spec=spec, spec_json=spec.model_dump(mode="json"), run_id=uuid.uuid4().hex) for spec in specs
+        Submission(spec=spec, spec_json=spec.model_dump(mode="json"), run_id=uuid.uuid4().hex, position=position)
+        for position, spec in specs
     ]
     return await services.loop.submit(submissions)
 

@@ -12,6 +12,7 @@ from runtime.model.states import StopCause
 from runtime.server.envelope import answer
 from runtime.server.policy_file import spec_of
 from runtime.server.services import Services, Svc
+from runtime.server.steady_clock import SteadyClock
 from runtime.server.views import agents_stop_view, holds_view, node_views, operator_notices, stranded_notices
 from runtime.store.records import count_outbox
 from runtime_client.models import Envelope, JobsAtShutdown, NodeView, PolicySpec, ServerInfo, Shutdown
@@ -81,6 +82,8 @@ async def _notices(services: Services) -> tuple[str, ...]:
         notices.append(services.disk.low)
     if services.loop.trouble is not None:
         notices.append(f"the store fails: {services.loop.trouble}")
+    if isinstance(services.clock, SteadyClock) and services.clock.notice is not None:
+        notices.append(services.clock.notice)
     notices.extend(operator_notices(services.loop.state))
     notices.extend(stranded_notices(services.loop.state, services.config.policy))
     if services.mirror is not None:

@@ -11,7 +11,7 @@ import pytest
 from local_engine_lab import job, local_engine, local_lab, run_to_end
 
 from runtime.engines.conformance import opened
-from runtime.engines.contract import AttemptKey, Exited, Started
+from runtime.engines.contract import AttemptKey, Exited, LogPiece, Started
 from runtime_client.models import StdoutPattern
 
 IN_ITS_FOLDER = 'cd "$(dirname "$HYPERPARAMETERS_PATH")"; '
@@ -29,7 +29,7 @@ def test_an_output_file_that_was_replaced_holds_nothing(tmp_path: Path, replace:
         async with local_lab(tmp_path) as lab:
             ended = await run_to_end(lab, job(f"{IN_ITS_FOLDER} echo hello; rm out.log; {replace}"))
             assert (ended.exit_code, ended.log_tail) == (0, "")
-            assert await lab.engine.read_log(KEY, 0, 1000) == (b"", 0)
+            assert await lab.engine.read_log(KEY, 0, 1000) == LogPiece(start=0, content=b"", size=0)
 
     within_seconds(run())
 

@@ -19,9 +19,9 @@ from runtime.model.outcome import (
     classify_unlaunched,
     disposition,
 )
+from runtime.model.states import FAILURE_CLASSES, FailureClass, JobState, OnTimeout, StopCause, failure_class
 from runtime.model.states import AttemptOutcome as Outcome
 from runtime.model.states import ExitReason as Reason
-from runtime.model.states import JobState, OnTimeout, StopCause
 from runtime.scheduling.policy import Policy
 
 PATTERNS = parse_patterns(files("runtime.model").joinpath("exit_patterns.toml").read_text(encoding="utf-8"))
@@ -124,7 +124,7 @@ def test_a_restart_of_the_machine_is_no_fault_of_the_job() -> None:
 def test_evidence_is_kept_when_a_preempted_attempt_ends_badly() -> None:
     log = TRACEBACK.format(error="ValueError: bad")
     ending = classify(ExitFacts(stop=StopCause.PREEMPT, exit_code=1, log_tail=log, patterns=PATTERNS))
-    assert ending.evidence == "ValueError: bad"
+    assert ending.evidence == "ValueError: bad (train.py:2)"
     killed = classify(ExitFacts(stop=StopCause.PREEMPT, exit_code=-9, was_killed=True))
     assert killed.evidence == "did not leave within its grace and was killed"
 
@@ -247,7 +247,12 @@ def then_of(found: Job, outcome: Outcome, reason: Reason) -> tuple[Then, JobStat
         (Outcome.FAILED, Reason.HUNG, Then.RETRY, None),
         (Outcome.FAILED, Reason.DO_NOT_REQUEUE, Then.END, JobState.FAILED),
         (Outcome.FAILED, Reason.BAD_COMMAND, Then.END, JobState.FAILED),
-        (Outcome.LAUNCH_FAILED, Reason.LAUNCHER_UNAVAILABLE, Then.RETRY, None),
+        (Outcome.LAUNCH_FAILED, Reason.LAUNCHER_UNAVAILABLE, Then.REQUEUE, None),
+        (Outcome.LAUNCH_FAILED, Reason.DISK_FULL, Then.REQUEUE, None),
+        (Outcome.LAUNCH_FAILED, Reason.DEVICE_UNAVAILABLE, Then.REQUEUE, None),
+        (Outcome.FAILED, Reason.DISK_FULL, Then.RETRY, None),
+        (Outcome.FAILED, Reason.DEVICE_LOST, Then.REQUEUE, None),
+        (Outcome.FAILED, Reason.DEVICE_FAULT, Then.RETRY, None),
         (Outcome.LAUNCH_FAILED, Reason.BAD_PYTHON, Then.END, JobState.FAILED),
     ],
 )
@@ -322,3 +327,43 @@ def test_preemption_and_node_loss_are_not_bounded() -> None:
     often = job("j1").but(n_stalled=2, n_preemptions=50)
     assert then_of(often, Outcome.PREEMPTED, Reason.PREEMPTED)[0] is Then.REQUEUE
     assert then_of(often, Outcome.NODE_LOST, Reason.NODE_LOST)[0] is Then.REQUEUE
+
+
+def test_every_reason_is_charged_to_somebody() -> None:
+    assert set(FAILURE_CLASSES) == set(Reason)
+
+
+def test_a_failure_of_the_machine_is_free_and_bounded() -> None:
+    rules = Policy(max_infrastructure_retries=2)
+    met = [job("j1").but(n_infrastructure=n) for n in (0, 1, 2)]
+    what = [disposition(one, Outcome.FAILED, Reason.DEVICE_LOST, now_s=100.0, policy=rules) for one in met]
+    assert [one.then for one in what] == [Then.REQUEUE, Then.REQUEUE, Then.END]
+    assert [one.not_before_s for one in what[:2]] == [105.0, 110.0]
+    assert what[2].exit_reason is Reason.DEVICE_LOST
+
+
+def test_a_newer_checkpoint_lets_failures_of_the_machine_be_counted_anew() -> None:
+    moving = job("j1").but(n_infrastructure=99, attempt_start_checkpoint=3, checkpoint_step=4)
+    assert then_of(moving, Outcome.FAILED, Reason.DEVICE_LOST)[0] is Then.REQUEUE
+
+
+@pytest.mark.parametrize("line", [line for _, line in EXAMPLES])
+def test_a_line_alone_never_blames_the_machine(line: str) -> None:
+    log = "Traceback (most recent call last):\n" + line
+    ending = classify(ExitFacts(stop=None, exit_code=1, log_tail=log, patterns=PATTERNS))
+    assert failure_class(ending.outcome, ending.reason) is FailureClass.OWN
+
+
+def test_what_the_device_reports_comes_before_what_the_log_says() -> None:
+    log = TRACEBACK.format(error="RuntimeError: CUDA error: an illegal memory access was encountered")
+    facts = ExitFacts(stop=None, exit_code=1, log_tail=log, patterns=PATTERNS, device_fault="XID 79 on GPU 0")
+    assert classify(facts) == Ending(Outcome.FAILED, Reason.DEVICE_LOST, "XID 79 on GPU 0")
+
+
+def test_a_job_that_met_its_criteria_is_not_failed_by_its_device() -> None:
+    assert named(None, 0, device_fault="XID 79 on GPU 0") == (Outcome.SUCCEEDED, Reason.COMPLETED)
+
+
+def test_a_hang_is_explained_by_what_was_seen() -> None:
+    ending = classify(ExitFacts(stop=StopCause.HANG, exit_code=-9, stop_reason="no sign of life for 700 s"))
+    assert ending.evidence == "no sign of life for 700 s"

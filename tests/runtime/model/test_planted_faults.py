@@ -13,14 +13,16 @@ from typing import Any
 
 import pytest
 from core_driver import QUOTAS, run
+from core_graph import GRAPH_COMMANDS, check_graph
 from core_properties import PropertyBroken
 
 from runtime.model import apply as apply_module
-from runtime.model import codec, outcome
+from runtime.model import codec, dependencies, outcome
 from runtime.model.errors import IllegalTransition, InvariantViolation
 from runtime.model.estimates import Estimates
 from runtime.model.holds import Standing
-from runtime.model.indexes import Indexes
+from runtime.model.indexes import ArrayLine, Indexes
+from runtime.model.leaving import Leaving
 from runtime.model.nouns import Job
 from runtime.model.state import State
 from runtime.model.states import HOLDING
@@ -45,6 +47,8 @@ class Fault:
     caught_by: str
     """Parts of the message, any of which will do, separated by `|`."""
     policy: Policy | None = None
+    has_graph: bool = False
+    """Whether it takes jobs that wait for each other, and arrays."""
     has_operator: bool = False
     """Whether it takes somebody who pauses, drains and reserves."""
 
@@ -238,6 +242,11 @@ def requeues_for_ever(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(outcome, "_end", faulty)
 
 
+def retries_for_free_for_ever(patch: pytest.MonkeyPatch) -> None:
+    sound = outcome._retry_elsewhere
+    patch.setattr(outcome, "_retry_elsewhere", lambda job, *rest: sound(job.but(n_infrastructure=0), *rest))
+
+
 def loses_a_field_in_the_journal(patch: pytest.MonkeyPatch) -> None:
     sound = codec.encode_event
 
@@ -319,6 +328,10 @@ def loses_the_estimates(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Estimates, "remembered", lambda self: iter(()))
 
 
+def loses_the_departures(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Leaving, "remembered", lambda self: iter(()))
+
+
 def forgets_quotas(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(round_module, "used_up", lambda *facts: None)
 
@@ -341,7 +354,45 @@ def counts_a_renewal_as_a_preemption(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(outcome, "_renewed", lambda ending: ending)
 
 
+def starts_before_its_dependencies(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Job, "is_waiting", property(lambda self: False))
+
+
+def takes_any_end(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(dependencies, "is_met", lambda condition, is_ok: True)
+
+
+def never_tells_dependents(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(apply_module, "tell_dependents", lambda *facts: None)
+
+
+def forgets_spoiled_arrays(patch: pytest.MonkeyPatch) -> None:
+    sound = codec.encode_state
+    patch.setattr(codec, "encode_state", lambda state: {**sound(state), "spoiled": []})
+
+
+def opens_every_task(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ArrayLine, "n_may_open", property(lambda self: len(self.ready)))
+
+
+def never_opens_the_next_task(patch: pytest.MonkeyPatch) -> None:
+    sound = Indexes.settle_array
+
+    def faulty(self: Indexes, array_id: str, *facts: Any) -> None:
+        line = self.arrays[array_id]
+        if not line.n_live or not line.n_open:
+            sound(self, array_id, *facts)
+
+    patch.setattr(Indexes, "settle_array", faulty)
+
+
 FAULTS = (
+    Fault(name="no_waiting", plant=starts_before_its_dependencies, caught_by="index `waiting` equals", has_graph=True),
+    Fault(name="any_end", plant=takes_any_end, caught_by="ended as it had to", has_graph=True),
+    Fault(name="never_told", plant=never_tells_dependents, caught_by="a job waits for what is live", has_graph=True),
+    Fault(name="spoiled_lost", plant=forgets_spoiled_arrays, caught_by="a snapshot holds the whole", has_graph=True),
+    Fault(name="array_unbounded", plant=opens_every_task, caught_by="index `queue` equals|`arrays`", has_graph=True),
+    Fault(name="array_stuck", plant=never_opens_the_next_task, caught_by="index `arrays` equals", has_graph=True),
     Fault(name="attempts_forgotten", plant=forgets_earlier_attempts, caught_by="running time is counted"),
     Fault(name="endless_running", plant=never_uses_up_its_running_time, caught_by="has used up its running time"),
     Fault(name="renewal_counted", plant=counts_a_renewal_as_a_preemption, caught_by="only a preemption counts"),
@@ -396,6 +447,7 @@ FAULTS = (
         caught_by="no quota is exceeded",
         policy=Policy(quotas=QUOTAS),
     ),
+    Fault(name="lost_departures", plant=loses_the_departures, caught_by="a snapshot holds the whole state"),
     Fault(name="lost_estimates", plant=loses_the_estimates, caught_by="a snapshot holds the whole state"),
     Fault(name="no_preemption", plant=never_preempts, caught_by="the first in the queue gets what lower ones hold"),
     Fault(name="lowest_class_first", plant=starts_in_reverse, caught_by="the first in the queue|blocked head"),
@@ -407,16 +459,24 @@ FAULTS = (
     Fault(name="leaked_devices", plant=leaks_devices, caught_by="index `free` equals its recomputation"),
     Fault(name="double_device", plant=takes_devices_that_are_held, caught_by="no device in two attempts"),
     Fault(name="ended_job_kept", plant=keeps_ended_jobs, caught_by="ended jobs leave the state"),
+    Fault(
+        name="endless_free_retries",
+        plant=retries_for_free_for_ever,
+        caught_by="free retries are bounded",
+        policy=Policy(max_infrastructure_retries=1),
+    ),
     Fault(name="endless_requeue", plant=requeues_for_ever, caught_by="every feasible job ends"),
     Fault(name="lossy_journal", plant=loses_a_field_in_the_journal, caught_by="replay equals the live state"),
     Fault(name="lossy_snapshot", plant=loses_a_field_in_the_snapshot, caught_by="a snapshot holds the whole state"),
 )
 
 
-def broken_in_life(seed: int, policy: Policy | None, *, has_operator: bool) -> str | None:
+def broken_in_life(seed: int, fault: Fault) -> str | None:
     """What broke first in this life; None: nothing did."""
+    more = GRAPH_COMMANDS if fault.has_graph else ()
     try:
-        run(random.Random(seed).randrange, N_COMMANDS, policy, has_operator=has_operator)
+        world = run(random.Random(seed).randrange, N_COMMANDS, fault.policy, has_operator=fault.has_operator, more=more)
+        check_graph(world.journal.recorded)
     except CAUGHT as broken:
         return str(broken)
     return None
@@ -427,7 +487,7 @@ def test_a_planted_fault_is_caught(fault: Fault, monkeypatch: pytest.MonkeyPatch
     fault.plant(monkeypatch)
     seen: set[str] = set()
     for seed in range(N_SEEDS):
-        broken = broken_in_life(seed, fault.policy, has_operator=fault.has_operator)
+        broken = broken_in_life(seed, fault)
         if broken is not None:
             if any(words in broken for words in fault.caught_by.split("|")):
                 return

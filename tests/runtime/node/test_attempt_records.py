@@ -37,6 +37,29 @@ def test_a_torn_record_counts_as_none(tmp_path: Path, body: bytes) -> None:
     assert records.read(str(tmp_path / "exit.json")) is None
 
 
+@pytest.mark.parametrize(
+    ("name", "record"),
+    [
+        (records.SUPERVISOR, {"pid": 7, "start_ticks": 9, "boot_id": "b", "marker": "m", "cgroup": None}),
+        (records.STARTED, {"pid": 7, "start_ticks": 9, "at": 1.5}),
+        (records.EXIT, {"exit_code": 0, "was_killed": False, "oom_killed": False, "ended_at": 2.5}),
+        (records.METRICS, {"positions": [{"offset": 3}]}),
+    ],
+)
+def test_a_record_cut_by_a_power_failure_is_none_or_whole(tmp_path: Path, name: str, record: dict[str, object]) -> None:
+    """At every byte; also where the disk gave the length, and zeros for the rest."""
+    path = tmp_path / name
+    records.reserve(str(path))
+    records.write_reserved(str(path), record, is_durable=True)
+    body = path.read_bytes()
+    n_needed = len(body.rstrip())
+    for cut in range(n_needed + 2):
+        for rest in (b"", b"\0" * (len(body) - cut)):
+            path.write_bytes(body[:cut] + rest)
+            whole = cut >= n_needed and not rest
+            assert records.read(str(path)) == (record if whole else None), (cut, rest[:1])
+
+
 def test_a_failed_write_leaves_the_earlier_record(tmp_path: Path) -> None:
     path = str(tmp_path / "stop.json")
     records.write(path, {"grace_s": 1})

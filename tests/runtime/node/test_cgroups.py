@@ -74,3 +74,15 @@ def test_only_the_group_of_the_attempt_itself_counts_as_its_own(group: str, tmp_
         assert not cgroups.is_of(other, MARKER), other
     assert not cgroups.is_of(group, "another")
     cgroups.remove(group)
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [("low 0\nmax 3\noom 1\noom_kill 2\n", 2), ("low 0\noom_kill 0\n", 0), ("low 0\n", None), (None, None)],
+)
+def test_the_group_tells_how_many_were_killed_for_memory(
+    tmp_path: Path, events: str | None, expected: int | None
+) -> None:
+    if events is not None:
+        (tmp_path / "memory.events").write_text(events)
+    assert cgroups.oom_kills(str(tmp_path)) == expected

@@ -22,7 +22,7 @@ from runtime.node.environment import (
     job_environment,
 )
 from runtime.node.launch_errors import CannotLaunch
-from runtime_client.models import CodeSource, Environment, JobSpec
+from runtime_client.models import ArrayTask, CodeSource, Environment, JobSpec
 
 SERVER = {
     "PATH": "/usr/bin:/bin",
@@ -90,6 +90,16 @@ def test_links_of_mlflow_that_lead_nowhere_are_not_printed_unless_asked_for(tmp_
     name = "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"
     asked = JobSpec(experiment_name="x", command="t", env_variables={name: "false"})
     assert (environment(tmp_path)[name], environment(tmp_path, asked)[name]) == ("true", "false")
+
+
+def test_tells_a_task_its_place_in_the_array(tmp_path: Path) -> None:
+    task = ArrayTask(array_id="a7", index=12, n_tasks=20)
+    spec = JobSpec(experiment_name="x", command="c", array_task=task)
+    found = job_environment(spec, facts(tmp_path), SERVER)
+    names = ("NIGHTLAB_ARRAY_ID", "NIGHTLAB_ARRAY_INDEX", "NIGHTLAB_ARRAY_SIZE")
+    assert [found[name] for name in names] == ["a7", "12", "20"]
+    plain = job_environment(JobSpec(experiment_name="x", command="c"), facts(tmp_path), SERVER)
+    assert not set(names) & set(plain)
 
 
 def test_nothing_to_resume_no_seed_and_no_code_leave_their_variables_unset(tmp_path: Path) -> None:

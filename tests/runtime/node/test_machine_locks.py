@@ -94,6 +94,43 @@ def test_a_lock_whose_file_was_swept_away_is_known_as_gone(tmp_path: Path) -> No
     os.close(held)
 
 
+def as_nobody(path: str) -> str:
+    """What a process of another user says when it tries to take the lock."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        said = "failed"
+        try:
+            os.setgid(65534)
+            os.setuid(65534)
+            held = machine_locks.take(path)
+            said = machine_locks.holder(path) if held is None else "taken"
+        finally:
+            os.write(writer, said.encode())
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as answer:
+        said = answer.read()
+    os.waitpid(pid, 0)
+    return said
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("comes_first", ["we", "they"])
+def test_a_lock_is_shared_by_all_users(comes_first: str) -> None:
+    path = machine_locks.path_of(f"test-{os.getpid()}-{comes_first}")
+    try:
+        if comes_first == "they":
+            assert as_nobody(path) == "taken"
+        held = machine_locks.take(path)
+        assert held is not None
+        assert f"(pid {os.getpid()}, user root)" in as_nobody(path)
+        os.close(held)
+        assert as_nobody(path) == "taken"
+    finally:
+        os.unlink(path)
+
+
 def test_two_attempts_never_hold_one_port(tmp_path: Path) -> None:
     held = [ports.hold(7, str(tmp_path)) for _ in range(5)]
     assert len({port.number for port in held}) == 5

@@ -6,6 +6,7 @@ import random
 
 import pytest
 from core_driver import run
+from core_graph import GRAPH_COMMANDS, check_graph
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +26,12 @@ def test_every_property_holds_in_any_life(data: st.DataObject) -> None:
 @pytest.mark.parametrize("seed", range(24))
 def test_every_property_holds_while_somebody_pauses_drains_and_reserves(seed: int) -> None:
     run(random.Random(seed).randrange, n_commands=60, has_operator=True)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_property_holds_among_jobs_that_wait_for_each_other(seed: int) -> None:
+    world = run(random.Random(seed).randrange, n_commands=60, has_operator=seed % 2 == 0, more=GRAPH_COMMANDS)
+    check_graph(world.journal.recorded)
 
 
 @pytest.mark.parametrize("seed", range(10))

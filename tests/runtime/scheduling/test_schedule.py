@@ -25,10 +25,10 @@ from core_language import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.model.events import StopOrdered
+from runtime.model.events import AttemptEnded, StopOrdered, Then
 from runtime.model.nouns import Shape
 from runtime.model.state import State
-from runtime.model.states import OnTimeout, StopCause
+from runtime.model.states import AttemptOutcome, ExitReason, OnTimeout, StopCause
 from runtime.scheduling import paper as paper_module
 from runtime.scheduling.decision import Preempt, Start
 from runtime.scheduling.fit import fits, place
@@ -583,3 +583,42 @@ def test_a_job_larger_than_its_quota_holds_nobody_back() -> None:
     policy = Policy(quotas=(Quota(max_devices=2, project="vision"),))
     state = cluster("a:8", queued("j1", n_devices=3, project="vision"), queued("j2", project="vision"))
     assert decide(state, policy=policy) == ["start j2 on a:0"]
+
+
+def failed_here(job_id: str, reason: ExitReason = ExitReason.DEVICE_LOST) -> Step:
+    """Its attempt failed, and it is back in the queue."""
+    return lambda journal: journal.record(
+        AttemptEnded(
+            job_id=job_id,
+            attempt=1,
+            outcome=AttemptOutcome.FAILED,
+            exit_reason=reason,
+            exit_code=1,
+            evidence=None,
+            then=Then.REQUEUE,
+            end_state=None,
+        )
+    )
+
+
+def test_after_a_failure_of_the_machine_another_node_is_taken_first() -> None:
+    state = cluster("a:2 b:2", running("j1", on="a:0"), failed_here("j1"))
+    assert decide(state) == ["start j1 on b:0"]
+
+
+def test_after_a_failure_of_the_machine_another_device_is_taken_where_the_node_is_the_only_one() -> None:
+    assert decide(cluster("a:2", running("j1", on="a:0"), failed_here("j1"))) == ["start j1 on a:1"]
+
+
+def test_a_place_that_failed_is_taken_where_it_fits_nowhere_else() -> None:
+    assert decide(cluster("a:1", running("j1", on="a:0"), failed_here("j1"))) == ["start j1 on a:0"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "place"), [(ExitReason.HUNG, "b:0"), (ExitReason.DEVICE_FAULT, "b:0"), (ExitReason.CODE_ERROR, "a:0")]
+)
+def test_a_failure_that_may_be_the_machines_is_tried_elsewhere_and_a_plain_one_is_not(
+    reason: ExitReason, place: str
+) -> None:
+    state = cluster("a:2 b:2", running("j1", on="a:0"), failed_here("j1", reason))
+    assert decide(state) == [f"start j1 on {place}"]

@@ -71,7 +71,7 @@ def lab(
     script: Script | None = None,
     n_devices: int = 2,
     kind: str = "cpu",
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] | None = None,
     port: int = 0,
     **config: Any,
 ) -> Iterator[Lab]:

@@ -193,23 +193,30 @@ def test_a_client_goes_on_after_the_server_came_back(tmp_path: Path) -> None:
 def test_many_submitters_and_a_reader_see_every_number_once(tmp_path: Path) -> None:
     with lab(tmp_path, n_devices=4) as made:
         seen: list[int] = []
+        is_written = threading.Event()
 
         def read() -> None:
+            newest = 0
             with made.server.client() as client:
-                for event in client.events(since=0, wait_s=1.0):
-                    if event.seq is not None:
-                        seen.append(event.seq)
+                while not is_written.is_set() or newest < client.info().last_seq:
+                    for event in client.events(since=newest, wait_s=1.0):
+                        if event.seq is not None:
+                            seen.append(event.seq)
+                            newest = event.seq
 
         def write() -> None:
             with made.server.client() as client:
                 for _ in range(15):
                     client.submit(spec())
 
-        threads = [threading.Thread(target=work) for work in (read, write, write, read, write)]
-        for thread in threads:
+        readers, writers = ([threading.Thread(target=work) for work in works] for works in ((read,) * 2, (write,) * 3))
+        for thread in (*readers, *writers):
             thread.start()
-        for thread in threads:
-            thread.join(timeout=30)
+        for thread in writers:
+            thread.join(timeout=60)
+        is_written.set()
+        for thread in readers:
+            thread.join(timeout=60)
         last = made.client.info().last_seq
         assert sorted(seen) == sorted([*range(1, last + 1)] * 2)
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,66 +10,12 @@ from pathlib import Path
 
 import pytest
 from lab import until
+from server_process import Process, end_leftovers
 
-from runtime_client.client import RuntimeClient
-from runtime_client.errors import RuntimeClientError, ServerFault, Unreachable
+from runtime_client.errors import ServerFault, Unreachable
 from runtime_client.models import JobSpec
 
 pytestmark = pytest.mark.kills
-
-
-class Process:
-    """A server process for one home, started as often as needed at one port."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.popen: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> RuntimeClient:
-        command = [sys.executable, "-m", "runtime.server", "--home", str(self.home), "--port", str(self.port)]
-        with (self.home / "server.log").open("ab") as log:
-            self.popen = subprocess.Popen([*command, "--devices", "cpu:2"], stdout=log, stderr=log)
-
-        def client() -> RuntimeClient | None:
-            try:
-                found = RuntimeClient.from_home(self.home)
-                found.info()
-            except RuntimeClientError:
-                assert self.popen is not None
-                assert self.popen.poll() is None, (self.home / "server.log").read_text()
-                return None
-            return found
-
-        return until(client, timeout_s=60)
-
-    def kill(self) -> None:
-        assert self.popen is not None
-        self.popen.kill()
-        self.popen.wait()
-
-    def stop(self) -> int:
-        assert self.popen is not None
-        self.popen.send_signal(signal.SIGTERM)
-        return self.popen.wait(timeout=30)
-
-
-def end_leftovers(home: Path) -> None:
-    """The launcher and supervisors of this home, which outlive the server on purpose."""
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit() or int(entry.name) == os.getpid():
-            continue
-        try:
-            belongs = str(home).encode() in (entry / "environ").read_bytes() + (entry / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if belongs:
-            try:
-                os.kill(int(entry.name), signal.SIGKILL)
-            except ProcessLookupError:
-                continue
 
 
 @pytest.fixture

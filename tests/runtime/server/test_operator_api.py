@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 from lab import Lab, key, lab, spec, until
 
-from runtime.engines.fake import ByHand
-from runtime.model.states import EXIT_REQUEUE
+from runtime.engines.fake import ByHand, Refusal
+from runtime.model.states import EXIT_REQUEUE, ExitReason
+from runtime.scheduling.policy import Policy
 from runtime_client.client import RuntimeClient
 from runtime_client.errors import Conflict, InvalidSpec, NotFound
 from runtime_client.models import HoldScope, HoldView, NodeState, NodeView, SessionFence
@@ -149,6 +151,44 @@ def test_foreign_use_of_a_device_keeps_work_away(made: Lab) -> None:
     assert placed[0].devices == (1,)
 
 
+def test_devices_that_a_node_sees_in_use_are_shown_with_who_and_come_back(made: Lab) -> None:
+    who = "in use by python (pid 4711, user bob)"
+    made.do(lambda: made.engine.see_devices({0: who, 1: "it does not answer"}))
+    until(lambda: [d.busy_reason for d in node(made).devices] == [who, "it does not answer"])
+    assert made.client.submit(spec()).state == "queued"
+    why = made.client.explain("j1")
+    assert f"0 {who} (busy_external); 1 it does not answer (busy_external)" in " ".join(why.details)
+    made.do(lambda: made.engine.see_devices({0: who}))
+    assert made.in_state("j1", "starting", "running").attempts[0].placements[0].devices == (1,)
+    made.do(lambda: made.engine.see_devices({}))
+    until(lambda: [d.busy_external for d in node(made).devices] == [False, False])
+
+
+def test_a_device_seen_in_use_leaves_what_runs_there_alone(made: Lab) -> None:
+    made.client.submit(spec())
+    made.in_state("j1", "running")
+    made.do(lambda: made.engine.see_devices({0: "in use by python (pid 4711, user bob)"}))
+    until(lambda: node(made).devices[0].busy_external)
+    assert made.client.job("j1").state == "running"
+    made.finish("j1")
+    made.in_state("j1", "succeeded")
+
+
+def test_an_attempt_that_found_its_device_in_use_costs_no_retry_and_goes_elsewhere(tmp_path: Path) -> None:
+    with lab(tmp_path, script=ByHand(), n_devices=2, policy=Policy(retry_backoff_s=0.05)) as made:
+        _goes_elsewhere(made)
+
+
+def _goes_elsewhere(made: Lab) -> None:
+    made.engine.refusals.append(Refusal(exit_reason=ExitReason.DEVICE_UNAVAILABLE, evidence="device 0: in use by x"))
+    made.client.submit(spec(max_retries=0))
+    made.do(lambda: made.engine.see_devices({0: "in use by x"}))
+    again = until(lambda: (len((view := made.client.job("j1")).attempts) == 2 and view) or None)
+    assert (again.attempts[0].outcome, again.attempts[0].exit_reason) == ("launch_failed", "device_unavailable")
+    assert again.attempts[1].placements[0].devices == (1,)
+    assert again.n_retries == 0
+
+
 @pytest.mark.parametrize(
     ("ask", "error", "words"),
     [
@@ -188,3 +228,49 @@ def test_the_stop_button_is_for_the_owner(made: Lab) -> None:
     for path in ("/v1/holds", "/v1/agents/stop", "/v1/nodes/local/state"):
         assert made.http.post(path, json={}).status_code == 401
     until(lambda: made.client.holds().holds == ())
+
+
+def fail_start(made: Lab, job_id: str, reason: ExitReason = ExitReason.DEVICE_UNAVAILABLE) -> None:
+    """The next attempt of a new job fails to start."""
+    made.engine.refusals.append(Refusal(exit_reason=reason, evidence="no CUDA-capable device is detected"))
+    assert made.client.submit(spec()).job_id == job_id
+    until(lambda: made.client.job(job_id).attempts[0].ended_at)
+    made.client.cancel(job_id)
+
+
+def on_one_device(tmp_path: Path, kind: str = "H100") -> AbstractContextManager[Lab]:
+    return lab(tmp_path, script=ByHand(), n_devices=1, kind=kind, policy=Policy(retry_backoff_s=60.0))
+
+
+def test_a_device_on_which_three_starts_fail_in_a_row_is_kept_out_of_use(tmp_path: Path) -> None:
+    with on_one_device(tmp_path) as made:
+        for job_id in ("j1", "j2"):
+            fail_start(made, job_id)
+        assert node(made).devices[0].reserved_for is None
+        fail_start(made, "j3")
+        device = node(made).devices[0]
+        assert device.reserved_for == (
+            "nobody: suspect, 3 starts failed there in a row, the last of j3 (device unavailable)"
+        )
+        assert device.reserved_until is not None
+        assert 500 < device.reserved_until - time.time() <= 600
+        assert made.client.submit(spec()).state == "queued"
+        made.client.unreserve("local", (0,))
+        made.in_state("j4", "starting", "running")
+
+
+def test_jobs_that_fail_by_themselves_blame_no_device(tmp_path: Path) -> None:
+    with on_one_device(tmp_path) as made:
+        for job_id in ("j1", "j2", "j3"):
+            made.client.submit(spec())
+            made.in_state(job_id, "running")
+            made.finish(job_id, exit_code=1)
+            made.in_state(job_id, "failed")
+        assert made.client.submit(spec()).state == "starting"
+
+
+def test_cpu_slots_are_never_suspect(tmp_path: Path) -> None:
+    with on_one_device(tmp_path, kind="cpu") as made:
+        for job_id in ("j1", "j2", "j3"):
+            fail_start(made, job_id)
+        assert made.client.submit(spec()).state == "starting"

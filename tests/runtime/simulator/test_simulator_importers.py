@@ -179,6 +179,27 @@ def test_our_journal_tells_how_long_jobs_need(journal_file: Path) -> None:
     assert skipped.n_by_reason == {"had not ended yet": 1}
 
 
+def test_our_journal_tells_how_often_jobs_saved_and_how_long_that_took_on_notice(journal_file: Path) -> None:
+    costs = {job.job_id: job.costs for job in read(Format.JOURNAL, journal_file)[0]}
+    assert costs["j1"].notice_checkpoint_s == COSTS.notice_checkpoint_s
+    assert costs["j1"].grace_s == COSTS.grace_s
+    assert costs["j3"].checkpoint_every_s is None
+    assert costs["j3"].notice_checkpoint_s == COSTS.notice_checkpoint_s, "nobody asked it, and others took so long"
+
+
+def test_jobs_from_before_the_journal_begins_are_counted(journal_file: Path) -> None:
+    import sqlalchemy as sa
+
+    engine = sa.create_engine(f"sqlite:///{journal_file}")
+    with engine.begin() as connection:
+        first = "(select min(seq) from events where type = 'job_submitted')"
+        connection.execute(sa.text(f"delete from events where seq = {first}"))
+    engine.dispose()
+    jobs, skipped = read(Format.JOURNAL, journal_file)
+    assert "j1" not in {job.job_id for job in jobs}
+    assert skipped.n_by_reason[journal.EARLIER] == 1
+
+
 def test_our_journal_tells_its_nodes(journal_file: Path) -> None:
     (node,) = journal.read_nodes(journal_file)
     assert [device.kind for device in node.devices] == ["H100"]

@@ -12,7 +12,7 @@ from bench.easy import easy_waits
 from runtime.scheduling.policy import Policy
 from runtime.simulator.cluster import parse_nodes
 from runtime.simulator.errors import BadScenario
-from runtime.simulator.plot import draw, timeline_of
+from runtime.simulator.plot import draw, timeline_of, unit_of
 from runtime.simulator.report import report_of, spread
 
 CLASSES = ("critical", "normal")
@@ -110,3 +110,10 @@ def test_the_python_in_the_documentation_runs(
     monkeypatch.chdir(tmp_path)
     exec(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)[0], {})
     assert capsys.readouterr().out.startswith("Spread(mean_s=0.0")
+
+
+@pytest.mark.parametrize(
+    ("span_s", "unit"), [(40.0, "seconds"), (300.0, "minutes"), (86400.0, "hours"), (14 * 86400.0, "days")]
+)
+def test_the_time_axis_has_a_unit_that_suits_its_length(span_s: float, unit: str) -> None:
+    assert unit_of([0.0, span_s])[0] == unit
