@@ -17,9 +17,9 @@ from .process_context import Context, context
 
 STATE = "state.pickle"
 
-_UNREADABLE = (FileNotFoundError, EOFError, pickle.UnpicklingError)
-"""What loading a damaged checkpoint raises. All else (a disk that fails, code that has changed) is the script's end:
-the checkpoint may be good."""
+_UNREADABLE = (EOFError, pickle.UnpicklingError)
+"""What loading a damaged checkpoint raises. All else (a disk that fails, code that has changed, a file that was never
+in it) is the script's end: the checkpoint may be good."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +84,9 @@ class Checkpoints:
 
         Args:
             read: makes something of the folder; None: what `save` was given.
+
+        Raises:
+            ValueError: there is no `read`, and the checkpoint was made by something that writes files of its own.
         """
         for step, folder in self._candidates():
             try:
@@ -156,5 +159,7 @@ def _fill(folder: Path, value: Any, write: Callable[[Path], object] | None) -> N
 
 
 def _load(folder: Path) -> Any:
+    if not (folder / STATE).exists():
+        raise ValueError(f"{folder} holds no {STATE}: it was saved with `write=`; say how with `restore(read=...)`")
     with (folder / STATE).open("rb") as file:
         return pickle.load(file)

@@ -26,7 +26,9 @@ class Context:
     resume_from: Path | None
     """The newest complete checkpoint; None: begin from nothing."""
     preempt_file: Path | None
-    """When it exists, the process is asked to leave."""
+    """When it exists, the process is asked to leave; it may hold the time at which the process is killed."""
+    stack_file: Path | None
+    """Where, with the process's number appended, a process that hangs may write its stacks."""
     deadline_at: float | None
     """Seconds since the epoch when the run time of this attempt is over; None: no limit."""
     rank: int
@@ -49,8 +51,15 @@ class Context:
         return self.rank == 0
 
     def seconds_left(self) -> float | None:
-        """Until the deadline, never below 0; None: no limit."""
-        return None if self.deadline_at is None else max(0.0, self.deadline_at - time.time())
+        """Until the run time is over or, once asked to leave, until the kill; never below 0. None: no limit."""
+        ends = [at for at in (self.deadline_at, self._kill_at()) if at is not None]
+        return max(0.0, min(ends) - time.time()) if ends else None
+
+    def _kill_at(self) -> float | None:
+        try:
+            return None if self.preempt_file is None else float(self.preempt_file.read_text())
+        except (FileNotFoundError, ValueError):  # not asked; asked without a time
+            return None
 
 
 @cache
@@ -83,6 +92,7 @@ def context_from(environ: Mapping[str, str], *, default_dir: Path) -> Context:
         checkpoint_dir=folder or default_dir,
         resume_from=_path(environ, "NIGHTLAB_RESUME_FROM"),
         preempt_file=_path(environ, "NIGHTLAB_PREEMPT_FILE"),
+        stack_file=_path(environ, "NIGHTLAB_STACK_FILE"),
         deadline_at=_seconds(environ, "NIGHTLAB_DEADLINE"),
         rank=_whole(environ, "RANK", 0),
         n_ranks=_whole(environ, "WORLD_SIZE", 1) if has_rank else 1,

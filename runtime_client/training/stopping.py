@@ -1,15 +1,18 @@
-"""Whether this process was asked to leave: by the notice file, or by SIGTERM. The same answer on all ranks."""
+"""What the runtime asks of a process: to leave (the notice file, SIGTERM), the same answer on all ranks; its stacks."""
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import FrameType
+from typing import TextIO
 
 from . import ranks
 from .process_context import Context, context
@@ -79,7 +82,25 @@ def notice() -> StopNotice:
     """This process's, listening since it was first asked for."""
     found = StopNotice(context())
     found.listen()
+    _tell_stacks(context().stack_file)
     return found
+
+
+_stacks: list[TextIO] = []
+"""Kept open: `faulthandler` writes by the number of the descriptor."""
+
+
+def _tell_stacks(prefix: Path | None) -> None:
+    """Write where all threads are whenever SIGUSR2 comes, which the runtime sends to a job that hangs."""
+    if prefix is None or signal.getsignal(signal.SIGUSR2) is not signal.SIG_DFL:
+        return
+    try:
+        file = Path(f"{prefix}.{os.getpid()}").open("w")  # noqa: SIM115 - open as long as the process
+    except OSError as error:
+        print(f"nightlab: if this job hangs, its stacks can not be kept ({error})", file=sys.stderr, flush=True)
+        return
+    _stacks.append(file)
+    faulthandler.register(signal.SIGUSR2, file=file, all_threads=True)
 
 
 def should_stop(step: int | None = None) -> bool:

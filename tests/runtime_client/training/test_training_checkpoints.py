@@ -173,6 +173,13 @@ def test_one_that_looks_whole_and_can_not_be_read_is_set_aside(
     assert steps(tmp_path) == [1], "the server must not choose it again"
 
 
+def test_asking_for_an_object_where_files_were_written_is_a_mistake_and_harms_nothing(tmp_path: Path) -> None:
+    checkpoints(tmp_path).save(1, write=lambda folder: (folder / "weights").write_bytes(b"1"))
+    with pytest.raises(ValueError, match="read="):
+        checkpoints(tmp_path).restore()
+    assert steps(tmp_path) == [1]
+
+
 def test_code_that_changed_is_the_scripts_end_and_not_the_checkpoints(tmp_path: Path) -> None:
     checkpoints(tmp_path).save(1, write=lambda folder: (folder / "state.pickle").write_bytes(b"cno_such_module\nX\n."))
     with pytest.raises(ModuleNotFoundError):

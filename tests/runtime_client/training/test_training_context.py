@@ -46,6 +46,17 @@ def test_inside_everything_is_what_the_server_said() -> None:
     assert 50 < (found.seconds_left() or 0) < 61
 
 
+def test_what_is_left_ends_at_the_kill_that_the_notice_announces(tmp_path: Path) -> None:
+    notice = tmp_path / "notice"
+    said = {"NIGHTLAB_PREEMPT_FILE": str(notice), "NIGHTLAB_DEADLINE": f"{time.time() + 600:.3f}"}
+    found = context_from(said, default_dir=NOWHERE)
+    assert 500 < (found.seconds_left() or 0) < 601
+    notice.write_text(f"{time.time() + 30:.3f}\n")
+    assert 20 < (found.seconds_left() or 0) < 31
+    notice.write_text("")
+    assert 500 < (found.seconds_left() or 0) < 601, "a notice without a time says nothing of it"
+
+
 @pytest.mark.parametrize("name", ["RANK", "NIGHTLAB_ATTEMPT", "NIGHTLAB_DEADLINE", "NIGHTLAB_SEED"])
 def test_a_variable_that_makes_no_sense_is_named(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name}='many'"):

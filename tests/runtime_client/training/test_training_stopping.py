@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from training_process import Attempt, eventually
 
+from runtime.node.stacks import dump
 from runtime_client.training.process_context import context_from
 from runtime_client.training.stopping import StopNotice
 
@@ -73,6 +74,29 @@ def test_the_scripts_own_handler_hears_the_signal_too(tmp_path: Path) -> None:
     attempt.ask_to_leave()
     ((code, output, _),) = attempt.results()
     assert (code, output) == (75, "heard\n")
+
+
+def test_a_process_that_hangs_can_be_asked_for_its_stacks(tmp_path: Path) -> None:
+    attempt = Attempt(tmp_path)
+    prefix = attempt.folder / "stacks"
+    attempt.start(LOOP, NIGHTLAB_STACK_FILE=str(prefix))
+    eventually((attempt.folder / "begun").exists)
+    (pid,) = attempt.pids()
+    assert dump([pid], attempt.folder).count("most recent call first") >= 1
+    assert "<string>" in Path(f"{prefix}.{pid}").read_text()
+    attempt.ask_to_leave()
+    assert attempt.wait() == [75], "the question does it no harm"
+
+
+def test_a_script_with_a_handler_of_its_own_for_that_signal_keeps_it(tmp_path: Path) -> None:
+    attempt = Attempt(tmp_path)
+    attempt.start(
+        "import os, signal\nfrom runtime_client import training\n"
+        "signal.signal(signal.SIGUSR2, lambda *_: print('own'))\n"
+        "training.should_stop()\nos.kill(os.getpid(), signal.SIGUSR2)\n",
+        NIGHTLAB_STACK_FILE=str(attempt.folder / "stacks"),
+    )
+    assert attempt.results() == [(0, "own\n", "")]
 
 
 def test_ranks_without_collectives_stop_at_the_same_step(tmp_path: Path) -> None:

@@ -63,6 +63,9 @@ class Attempt:
             found["NIGHTLAB_RESUME_FROM"] = str(max(complete, key=lambda path: int(path.name[5:])))
         return found
 
+    def pids(self) -> list[int]:
+        return [process.pid for process in self._processes]
+
     def ask_to_leave(self) -> None:
         """The notice, then the signal, to the whole group of each rank."""
         self.notice.touch()
