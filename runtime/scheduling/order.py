@@ -19,7 +19,7 @@ from runtime.model.estimates import remaining_s
 from runtime.model.indexes import Deadline, Delayed, Lane, Queued, lane_of
 from runtime.model.state import State
 
-from .fit import impossible
+from .asking import impossible
 from .policy import Policy
 
 AFTER_ALL = 1 << 62
@@ -125,7 +125,7 @@ def queue_position(state: State, job_id: str, now_s: float, policy: Policy) -> i
     for queue in (state.index.queue, due_delayed(state, now_s)):
         for priority, lanes in queue.items():
             for lane, entries in lanes.items():
-                if priority < job.priority or impossible(lane.shape, state.index.offered) is not None:
+                if priority < job.priority or impossible(lane.shape, state.index.offered, state.index) is not None:
                     continue
                 later_s = lets_by_s(state, lane, policy)
                 ahead += len(entries) if priority > job.priority else _n_before(state, entries, later_s, place)
