@@ -63,6 +63,8 @@ class Compute(Wire):
     """Devices in all. A device is an accelerator, or one CPU slot on a machine without."""
     accelerator_type: str | None = Field(default=None, max_length=100)
     """Model name such as `H100`, or the form `GPU_8xH100`; None takes any device."""
+    exclusive: bool = False
+    """Nothing else on its devices, nor on the cores that belong to them: for work whose result is a time or a speed."""
 
 
 class LaunchMode(StrEnum):
@@ -180,6 +182,8 @@ class SessionFence(Wire):
 
     session_id: str = Field(pattern=NAME_PATTERN, max_length=100)
     fence: int = Field(ge=1, lt=2**63)
+    device_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """The budget of the session, set with the submission; None leaves it as it is."""
 
 
 def _check_json(value: Any, path: str) -> None:
