@@ -13,9 +13,9 @@ from runtime.scheduling.explain import feasible
 def test_the_first_kind_of_a_list_that_fits_is_taken_and_a_gang_is_of_one_kind() -> None:
     either = Needs(or_accelerators=("A100",))
     state = cluster("a:2xH100 b:4xA100", queued("j1", n_devices=3, kind="H100", needs=either))
-    assert decide(state) == ["start j1 on b:0-2"]
+    assert decide(state) == ["start j1 on b:0,1,2"]
     state = cluster("a:2xH100 b:4xA100", queued("j1", n_devices=2, kind="H100", needs=either))
-    assert decide(state) == ["start j1 on a:0-1"]
+    assert decide(state) == ["start j1 on a:0,1"]
 
 
 def test_devices_with_too_little_memory_are_left_out() -> None:
