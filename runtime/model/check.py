@@ -25,6 +25,7 @@ def check(state: State) -> None:
     for job_id, job in state.jobs.items():
         _check_job(state, job_id, job)
     _check_devices(state)
+    check_amounts(state)
     _check_indexes(state)
     for node_id, node in state.nodes.items():
         _require(state, node.node_id == node_id, "a node is filed under its id", f"{node.node_id} under {node_id}")
@@ -120,7 +121,6 @@ def _check_attempt(state: State, job: Job, attempt: Attempt) -> None:
 
 
 def _check_devices(state: State) -> None:
-    check_amounts(state)
     taken: dict[tuple[str, int], str] = {}
     for job in state.jobs.values():
         for placement in job.attempt.placements if job.attempt else ():
