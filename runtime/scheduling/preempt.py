@@ -27,7 +27,8 @@ class Candidate:
     job: Job
     attempt: Attempt
     lost_s: float
-    """Device-seconds of work since its last checkpoint, or since its start; a job without devices counts as one."""
+    """Device-seconds: work since its last checkpoint, or since its start, and to start once more as long as it took this
+    time. A job without devices counts as one."""
     mature_at_s: float
     """From then on it may be a victim (minimum run time)."""
 
@@ -132,7 +133,10 @@ def began_s(attempt: Attempt) -> float:
 
 def _candidate(job: Job, attempt: Attempt, now_s: float, min_run_s: float) -> Candidate:
     saved_s = began_s(attempt) if attempt.checkpoint_at_s is None else attempt.checkpoint_at_s
-    lost_s = 0.0 if attempt.started_at_s is None else max(0.0, now_s - saved_s) * max(1, job.shape.n_devices)
+    lost_s = 0.0
+    if attempt.started_at_s is not None:
+        restart_s = attempt.started_at_s - attempt.ordered_at_s
+        lost_s = (max(0.0, now_s - saved_s) + restart_s) * max(1, job.shape.n_devices)
     return Candidate(
         job=job,
         attempt=attempt,

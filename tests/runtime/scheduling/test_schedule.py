@@ -25,7 +25,7 @@ from core_language import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.model.events import AttemptEnded, StopOrdered, Then
+from runtime.model.events import AttemptEnded, AttemptStarted, CheckpointSeen, StopOrdered, Then
 from runtime.model.indexes import Indexes
 from runtime.model.nouns import Shape
 from runtime.model.state import State
@@ -624,3 +624,16 @@ def test_a_failure_that_may_be_the_machines_is_tried_elsewhere_and_a_plain_one_i
 ) -> None:
     state = cluster("a:2 b:2", running("j1", on="a:0"), failed_here("j1", reason))
     assert decide(state) == [f"start j1 on {place}"]
+
+
+def test_what_a_start_took_counts_as_work_lost() -> None:
+    """Both saved a moment ago; the one that needs long to start again costs more."""
+
+    def slow_start(journal: Journal) -> None:
+        starting("j1", on="a:0", at_s=100.0)(journal)
+        journal.record(AttemptStarted(job_id="j1", attempt=1, pid=1), 400.0)
+        journal.record(CheckpointSeen(job_id="j1", attempt=1, step=1), NOW - 1.0)
+
+    quick_start = running("j2", on="a:1", at_s=300.0, saved_at_s=NOW - 2.0)
+    state = cluster("a:2", quick_start, slow_start, queued("j3", priority="critical"))
+    assert decide(state) == ["preempt j2 for j3"]
