@@ -27,8 +27,9 @@ class Candidate:
     job: Job
     attempt: Attempt
     lost_s: float
-    """Device-seconds: work since its last checkpoint, or since its start, and to start once more as long as it took this
-    time. A job without devices counts as one."""
+    """Device-seconds: the work since its last checkpoint, or its start, and another start as long as this one took.
+
+    A job without devices counts as one."""
     mature_at_s: float
     """From then on it may be a victim (minimum run time)."""
 
