@@ -160,6 +160,7 @@ def _apply_to_job(state: State, event: JobEvent, recorded: Recorded) -> None:
         raise _illegal(state, job_id, event, f"can not lead to {changed.state}")
     if isinstance(event, AttemptEnded) and job is not None:
         state.leaving.learn(job, event, recorded.at_s)
+    _account(state, job, changed, recorded.at_s)
     if changed.state in ENDED:
         if job is not None and changed.state is JobState.SUCCEEDED:
             state.estimates.learn(job, job.done_s + worked_s(job, recorded.at_s))
@@ -172,6 +173,17 @@ def _apply_to_job(state: State, event: JobEvent, recorded: Recorded) -> None:
     if not isinstance(event, JobSubmitted | JobEnded):
         note += f" #{event.attempt}"
     state.recent[job_id] = (*state.recent.get(job_id, ()), note)[-N_RECENT:]
+
+
+def _account(state: State, old: Job | None, new: Job, at_s: float) -> None:
+    """What its project holds, when that changes."""
+    change = _n_held(new) - (0 if old is None else _n_held(old))
+    if change:
+        state.usages.change(new.project, new.priority, change, max(at_s, state.clock_s))
+
+
+def _n_held(job: Job) -> int:
+    return job.shape.n_devices if job.attempt is not None and job.state not in ENDED else 0
 
 
 def _next_job(state: State, job: Job | None, event: JobEvent, at_s: float) -> Job:
