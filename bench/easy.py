@@ -14,7 +14,8 @@ from heapq import heappop, heappush
 from runtime.model.devices import Masks, placement_masks
 from runtime.model.indexes import Indexes
 from runtime.model.nouns import Node, Placement, Shape
-from runtime.scheduling.fit import impossible, place
+from runtime.scheduling.asking import impossible
+from runtime.scheduling.fit import place
 from runtime.simulator.workload import TraceJob, node_size, shaped
 
 
@@ -109,7 +110,7 @@ def easy_waits(jobs: Sequence[TraceJob], nodes: Iterable[Node]) -> dict[str, flo
     size = node_size(nodes)
     shapes = [shaped(job, size) for job in jobs]
     arrivals = [Waiting(i, job, shape) for i, (job, shape) in enumerate(zip(jobs, shapes, strict=True))]
-    arrivals = [one for one in arrivals if impossible(one.shape, index.kinds) is None]
+    arrivals = [one for one in arrivals if impossible(one.shape, index.kinds, index) is None]
     easy = Easy(dict(index.free))
     n = 0
     while n < len(arrivals) or easy.ends:

@@ -15,8 +15,8 @@ from runtime.model.indexes import Indexes
 from runtime.model.nouns import Job, Shape
 from runtime.model.state import State
 from runtime.model.states import AttemptOutcome, ExitReason, JobState
+from runtime.scheduling.asking import impossible
 from runtime.scheduling.decision import Start
-from runtime.scheduling.fit import impossible
 from runtime.scheduling.intent import event_of
 from runtime.scheduling.policy import Policy
 from runtime.scheduling.schedule import schedule
@@ -123,7 +123,9 @@ def shapes(sizes: Sequence[tuple[int, str]]) -> list[Shape]:
         shape
         for n_devices, per_node in GANGS
         for kind in kinds
-        if impossible(shape := Shape(n_devices=n_devices, accelerator=kind, devices_per_node=per_node), index.kinds)
+        if impossible(
+            shape := Shape(n_devices=n_devices, accelerator=kind, devices_per_node=per_node), index.kinds, index
+        )
         is None
     ]
     assert len(found) >= N_SHAPES, f"{len(found)} shapes fit"

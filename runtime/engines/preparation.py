@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -138,7 +139,7 @@ def _working_folder(spec: JobSpec, job_folder: Path) -> Path:
 def _with_order(
     spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepared, working_folder: Path
 ) -> Prepared:
-    facts = _facts(order, node, prepared, working_folder)
+    facts = replace(_facts(order, node, prepared, working_folder), deadline_at=_deadline(spec))
     if spec.code_source is None:
         working_folder.mkdir(exist_ok=True, mode=0o700)
     environment.check_folder(working_folder)
@@ -176,6 +177,11 @@ def _with_order(
     record["warm"] = plan.as_record() if isinstance(plan, WarmPlan) else None
     snapshot_id = None if spec.code_source is None else spec.code_source.snapshot_id
     return replace(prepared, record=record, warm=plan, snapshot_id=snapshot_id, device_kinds=order.device_kinds)
+
+
+def _deadline(spec: JobSpec) -> float | None:
+    """When the run time of an attempt that starts now is over."""
+    return None if spec.timeout_minutes is None else time.time() + 60.0 * spec.timeout_minutes
 
 
 def _facts(order: LaunchOrder, node: NodeFacts, prepared: Prepared, working_folder: Path) -> environment.AttemptFacts:

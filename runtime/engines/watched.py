@@ -88,7 +88,7 @@ def started_report(watched: Watched) -> list[NodeReport]:
 
 
 def newest_checkpoint(watched: Watched) -> int | None:
-    newest = checkpoints.newest_complete(watched.prepared.checkpoint_dir)
+    newest = checkpoints.newest_complete(watched.prepared.checkpoint_dir, known=watched.checkpoint_step)
     return newest[0] if newest else None
 
 

@@ -37,8 +37,9 @@ from .events import (
     Then,
 )
 from .holds import AgentsStop, hold_key
+from .indexes import Indexes
 from .names import event_type_name
-from .nouns import Attempt, Job, Placement, StopOrder
+from .nouns import WHOLE, Attempt, Job, Placement, StopOrder
 from .state import N_RECENT, State, displaced, holders
 from .states import ENDED, AttemptOutcome, ExitReason, FailureClass, JobState, StopCause, failure_class
 
@@ -249,15 +250,36 @@ def _wait_fault(state: State, job: Job) -> str | None:
 def _placement_fault(state: State, job: Job, placements: tuple[Placement, ...]) -> str | None:
     """Why these placements can not be taken; None: they can."""
     for placement in placements:
-        free = state.index.free.get(placement.node_id)
-        if free is None:
-            return f"node {placement.node_id} is not known"
-        taken = [device for device in placement.devices if not free >> device & 1]
-        if taken:
-            return f"devices {taken} of node {placement.node_id} are not free or take no new work"
+        fault = _part_fault(state.index, placement)
+        if fault is not None:
+            return fault
     n_devices = sum(mask_of(placement.devices).bit_count() for placement in placements)
     if n_devices != job.shape.n_devices or len({placement.node_id for placement in placements}) != len(placements):
         return f"placed on {n_devices} devices, asked for {job.shape.n_devices}"
+    return None
+
+
+def _part_fault(index: Indexes, part: Placement) -> str | None:
+    free = index.free.get(part.node_id)
+    if free is None:
+        return f"node {part.node_id} is not known"
+    if part.device_thousandths < WHOLE:
+        used = index.used_shares.get(part.node_id, {})
+        offered = index.offered[part.node_id][None]
+        for device in part.devices:
+            if 0 < used.get(device, 0) <= WHOLE - part.device_thousandths:
+                free |= 1 << device & offered
+    taken = [device for device in (*part.devices, *part.kept) if not free >> device & 1]
+    if taken:
+        return f"devices {taken} of node {part.node_id} are not free or take no new work"
+    ground = index.grounds[part.node_id]
+    cpu_left = ground.cpu_milli - index.used_cpu.get(part.node_id, 0)
+    memory_left = ground.memory_mb - index.used_memory.get(part.node_id, 0)
+    if part.cpu_milli > max(0, cpu_left) or part.memory_mb > max(0, memory_left):
+        return (
+            f"node {part.node_id} has {cpu_left} thousandths of a core and {memory_left} MiB left; "
+            f"placed with {part.cpu_milli} and {part.memory_mb}"
+        )
     return None
 
 

@@ -47,7 +47,7 @@ def check(state: State) -> None:
 def _check_usages(state: State) -> None:
     held: dict[tuple[str, int], int] = {}
     for job in state.jobs.values():
-        if job.attempt is not None:
+        if job.attempt is not None and job.shape.n_devices:
             key = (job.project, job.priority)
             held[key] = held.get(key, 0) + job.shape.n_devices
     known = state.usages.parts

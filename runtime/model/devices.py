@@ -52,7 +52,13 @@ def kind_masks(node: Node) -> dict[str | None, int]:
 
 
 def placement_masks(placements: Iterable[Placement]) -> Masks:
-    return {placement.node_id: mask_of(placement.devices) for placement in placements}
+    """The devices that nobody else gets whole, by node."""
+    return {placement.node_id: placement_mask(placement) for placement in placements}
+
+
+def placement_mask(placement: Placement) -> int:
+    mask = mask_of(placement.devices)
+    return mask | mask_of(placement.kept) if placement.kept else mask
 
 
 def count(masks: Mapping[str, int]) -> int:

@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-from .devices import KindMasks, Masks, kind_masks, placement_masks
+from .devices import KindMasks, Masks, kind_masks, placement_mask
 from .errors import InvariantViolation
 from .estimates import rounded_down
-from .nouns import ArrayPlace, Job, Node, Shape
+from .ground import Ground, ground_of
+from .nouns import WHOLE, ArrayPlace, Job, Node, Placement, Shape
 from .states import HOLDING, JobState
 
 
@@ -51,6 +52,7 @@ class Deadline(NamedTuple):
 
 
 Entry = TypeVar("Entry", Queued, Delayed, Deadline)
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -95,7 +97,17 @@ def limit_of(job: Job) -> Deadline | None:
 @dataclass(slots=True, kw_only=True)
 class Indexes:
     free: Masks = field(default_factory=dict)
-    """Devices that no attempt holds and that take new work, by node (every node has an entry)."""
+    """Devices of which no attempt holds a part and that take new work, by node (every node has an entry)."""
+    used_shares: dict[str, dict[int, int]] = field(default_factory=dict)
+    """Thousandths held of devices that are given out in shares, by node. No empty parts."""
+    used_cpu: dict[str, int] = field(default_factory=dict)
+    """Thousandths of a core set aside for attempts, by node. No zeros."""
+    used_memory: dict[str, int] = field(default_factory=dict)
+    """Memory set aside for attempts, in MiB, by node. No zeros."""
+    grounds: dict[str, Ground] = field(default_factory=dict)
+    """What each node offers besides its devices."""
+    n_alive: dict[Shape, int] = field(default_factory=dict)
+    """Live jobs by shape. No zeros."""
     kinds: dict[str, KindMasks] = field(default_factory=dict)
     """All devices by node and kind."""
     offered: dict[str, KindMasks] = field(default_factory=dict)
@@ -132,24 +144,51 @@ class Indexes:
     """What the scheduler has found out about shapes on these nodes: a memo, empty again when a node changes."""
 
     def add_job(self, job: Job, clock_s: float, *, is_held: bool = False) -> None:
+        self.n_alive[job.shape] = self.n_alive.get(job.shape, 0) + 1
         if job.array is not None:
             self._join_array(job, job.array, 1)
         if job.state in HOLDING and job.attempt is not None:
             self._hold(job)
-            for node_id, mask in placement_masks(job.attempt.placements).items():
-                self.free[node_id] &= ~mask
+            for placement in job.attempt.placements:
+                self._take(placement)
         elif job.state is JobState.QUEUED:
             self._enqueue(job, clock_s, is_held=is_held)
 
     def remove_job(self, job: Job, clock_s: float) -> None:
+        _change(self.n_alive, job.shape, -1)
         if job.array is not None:
             self._join_array(job, job.array, -1)
         if job.state in HOLDING and job.attempt is not None:
             self._release(job)
-            for node_id, mask in placement_masks(job.attempt.placements).items():
-                self.free[node_id] |= mask & self.offered[node_id][None]
+            for placement in job.attempt.placements:
+                self._give_back(placement)
         elif job.state is JobState.QUEUED:
             self._dequeue(job, clock_s)
+
+    def _take(self, placement: Placement) -> None:
+        node_id = placement.node_id
+        self.free[node_id] &= ~placement_mask(placement)
+        if placement.device_thousandths < WHOLE:
+            used = self.used_shares.setdefault(node_id, {})
+            for device in placement.devices:
+                used[device] = used.get(device, 0) + placement.device_thousandths
+        _change(self.used_cpu, node_id, placement.cpu_milli)
+        _change(self.used_memory, node_id, placement.memory_mb)
+
+    def _give_back(self, placement: Placement) -> None:
+        node_id = placement.node_id
+        mask = placement_mask(placement)
+        if placement.device_thousandths < WHOLE:
+            used = self.used_shares[node_id]
+            for device in placement.devices:
+                _change(used, device, -placement.device_thousandths)
+                if device in used:
+                    mask &= ~(1 << device)
+            if not used:
+                del self.used_shares[node_id]
+        self.free[node_id] |= mask & self.offered[node_id][None]
+        _change(self.used_cpu, node_id, -placement.cpu_milli)
+        _change(self.used_memory, node_id, -placement.memory_mb)
 
     def _join_array(self, job: Job, place: ArrayPlace, change: int) -> None:
         line = self.arrays.setdefault(place.array_id, ArrayLine(parallel=place.parallel))
@@ -185,13 +224,14 @@ class Indexes:
         """
         masks = kind_masks(node)
         self.kinds[node.node_id] = masks
+        self.grounds[node.node_id] = ground_of(node)
         self.offered[node.node_id] = {kind: mask & ~closed for kind, mask in masks.items()}
         (self.suspect.add if is_suspect else self.suspect.discard)(node.node_id)
         self.usable_by_shape.clear()
         self.free[node.node_id] = masks[None] & ~held & ~closed
 
     def remove_node(self, node_id: str) -> None:
-        del self.kinds[node_id], self.offered[node_id]
+        del self.kinds[node_id], self.offered[node_id], self.grounds[node_id]
         self.suspect.discard(node_id)
         self.usable_by_shape.clear()
         del self.free[node_id]
@@ -208,10 +248,7 @@ class Indexes:
             insort(self.limits, limit)
 
     def _count_in_use(self, job: Job, change: int) -> None:
-        key = (job.project, job.priority_class)
-        self.in_use[key] = self.in_use.get(key, 0) + change
-        if not self.in_use[key]:
-            del self.in_use[key]
+        _change(self.in_use, (job.project, job.priority_class), change)
 
     def _release(self, job: Job) -> None:
         self.holding.discard(job.job_id)
@@ -300,6 +337,15 @@ class Indexes:
             del lanes[lane_of(job)]
             if not lanes:
                 del self.queue[job.priority]
+
+
+def _change(counts: dict[Key, int], key: Key, change: int) -> None:
+    """Add to a count; one that comes to nothing is left out."""
+    left = counts.get(key, 0) + change
+    if left:
+        counts[key] = left
+    else:
+        counts.pop(key, None)
 
 
 def _remove_sorted(entries: list[Entry], entry: Entry) -> None:

@@ -30,6 +30,10 @@ class Node:
     devices: tuple[Device, ...]
 
 
+WHOLE = 1000
+"""Thousandths of a device."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
     """The part of an attempt on one node. Ranks first_rank .. first_rank + len(devices) - 1 sit here."""
@@ -38,6 +42,32 @@ class Placement:
     devices: tuple[int, ...]
     """Device indexes, ascending."""
     first_rank: int
+    kept: tuple[int, ...] = ()
+    """Devices that it leaves idle because they share cores with an exclusive attempt's; nobody else gets them."""
+    device_thousandths: int = WHOLE
+    """How much of its device it holds."""
+    cpu_milli: int = 0
+    """Thousandths of a core that are set aside for it; 0: it asked for none."""
+    memory_mb: int = 0
+    """Memory of the node that is set aside for it; 0: it asked for none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What a job asks for besides a number of devices of a kind."""
+
+    or_accelerators: tuple[str, ...] = ()
+    """Device kinds that will do where `Shape.accelerator` is not to be had, best first. A gang is of one kind."""
+    device_memory_mb: int = 0
+    """The least memory of each device."""
+    device_thousandths: int = WHOLE
+    """How much of its device it takes; less than all only for a job of one device."""
+    cpu_milli: int = 0
+    """Thousandths of a core for each group of devices; 0: it takes what is left."""
+    memory_mb: int = 0
+    """Memory of the node for each group of devices; 0: none is set aside."""
+    is_exclusive: bool = False
+    """Nothing else on its devices, nor on the cores that belong to them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +75,13 @@ class Shape:
     """What a job needs; jobs of one shape are interchangeable for the question whether they fit."""
 
     n_devices: int
+    """0: only cores and memory of one node."""
     accelerator: str | None = None
     """Device kind wanted; None takes any."""
     devices_per_node: int | None = None
     """Whole groups of this size on each node (`GPU_8xH100`); None: anywhere."""
+    needs: Needs | None = None
+    """None: nothing else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -143,13 +143,13 @@ class State:
 
 
 def holders(state: State, node_id: str) -> list[Job]:
-    """Jobs whose attempt holds devices of this node, in order of submission."""
-    found = [job for job_id in state.index.holding if _held_on(job := state.jobs[job_id], node_id)]
+    """Jobs whose attempt holds something of this node, in order of submission."""
+    found = [job for job_id in state.index.holding if _is_on(job := state.jobs[job_id], node_id)]
     return sorted(found, key=lambda job: job.order)
 
 
 def holder_of(state: State, node_id: str, device: int) -> Job | None:
-    """Who holds a device; None: it is free."""
+    """Who holds a device, or the first to hold a share of it; None: it is free."""
     for job in holders(state, node_id):
         if _held_on(job, node_id) >> device & 1:
             return job
@@ -170,6 +170,10 @@ def displaced(state: State, node: Node) -> list[Job]:
         if kinds.get(device.index) != device.kind:
             gone |= 1 << device.index
     return [job for job in holders(state, node.node_id) if _held_on(job, node.node_id) & gone]
+
+
+def _is_on(job: Job, node_id: str) -> bool:
+    return job.attempt is not None and any(part.node_id == node_id for part in job.attempt.placements)
 
 
 def _held_on(job: Job, node_id: str) -> int:

@@ -60,6 +60,8 @@ class AttemptFacts:
     n_ranks: int = 1
     node_rank: int = 0
     n_nodes: int = 1
+    deadline_at: float | None = None
+    """Seconds since the epoch when its run time is over; None: no limit."""
     master_addr: str = "127.0.0.1"
     """Address of the node with rank 0."""
 
@@ -141,6 +143,8 @@ def _own_variables(spec: JobSpec, facts: AttemptFacts) -> dict[str, str]:
     if facts.n_ranks > 1:
         # torchrun takes these for its --log-dir and --tee: a file for each rank, besides the common output.
         own |= {"PET_LOG_DIR": str(facts.rank_logs), "PET_TEE": "3"}
+    if facts.deadline_at is not None:
+        own["NIGHTLAB_DEADLINE"] = f"{facts.deadline_at:.3f}"
     if facts.resume_from is not None:
         own["NIGHTLAB_RESUME_FROM"] = str(facts.resume_from)
     if facts.cores is not None:

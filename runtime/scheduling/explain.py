@@ -10,9 +10,9 @@ from runtime.model.nouns import Attempt, Job, Shape, StopOrder
 from runtime.model.state import State, holders
 from runtime.model.states import JobState, StopCause
 
+from .asking import describe_placements, describe_shape, impossible
 from .decision import Expire, Preempt, Reasons, Start, TimeOut
 from .fairshare import describe_share
-from .fit import describe_placements, describe_shape, impossible
 from .order import queue_position
 from .paper import Blocked, Promise, Round
 from .policy import Policy
@@ -27,7 +27,7 @@ class UnknownJob(LookupError):
 
 def feasible(state: State, shape: Shape) -> str | None:
     """None: a gang of this shape could run if the cluster were empty. Else what it asks for and what there is."""
-    return impossible(shape, state.index.kinds)
+    return impossible(shape, state.index.kinds, state.index)
 
 
 def explain(state: State, job_id: str, *, now_s: float, policy: Policy) -> Reasons:

@@ -20,8 +20,8 @@ from runtime.model.estimates import remaining_s
 from runtime.model.indexes import Deadline, Delayed, Lane, Queued, lane_of
 from runtime.model.state import State
 
+from .asking import impossible
 from .fairshare import AFTER_ALL, ClassShares, FairShares, due_entries
-from .fit import impossible
 from .policy import Policy
 
 Lanes = Mapping[Lane, Sequence[Queued]]
@@ -133,7 +133,7 @@ def queue_position(state: State, job_id: str, now_s: float, policy: Policy) -> i
     for queue in (state.index.queue, due_delayed(state, now_s)):
         for priority, lanes in queue.items():
             for lane, entries in lanes.items():
-                if priority < job.priority or impossible(lane.shape, state.index.offered) is not None:
+                if priority < job.priority or impossible(lane.shape, state.index.offered, state.index) is not None:
                     continue
                 later_s = _later_s(state, lane, fair)
                 ahead += len(entries) if priority > job.priority else _n_before(state, entries, later_s, place)

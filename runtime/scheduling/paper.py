@@ -13,9 +13,11 @@ from runtime.model.state import State
 from .decision import Action
 from .fairshare import FairShares
 from .fit import fits, includes, is_gang, place, usable
+from .fragments import Typical, typical_of
 from .policy import Policy, Quota
 from .preempt import Candidate, candidates
 from .reserve import Release, Reservation
+from .room import Room, empty_room
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +60,10 @@ class Round:
     state: State
     now_s: float
     policy: Policy
-    free: Masks
-    """Devices that nobody holds and nobody is promised."""
-    vacating: Masks
-    """Devices that are being left, and that nobody is promised."""
+    free: Room
+    """What nobody holds and nobody is promised."""
+    at_hand: Room
+    """That, and what is being left and not promised to anybody."""
     leaving: frozenset[str]
     """Jobs that reached their time limit in this round."""
     served: frozenset[str]
@@ -86,14 +88,18 @@ class Round:
     """What did not fit anywhere, and how long it was expected to run: what runs longer does not fit either."""
     barred_same: Masks = field(default_factory=dict)
     """Devices that blocked heads of the present class could use."""
+    barred_nodes_same: set[str] = field(default_factory=set)
+    """Nodes whose cores and memory they could use."""
     barred_for: list[Shape] = field(default_factory=list)
     """Their shapes; those whose devices another one bars already are left out."""
     barred_above: Masks = field(default_factory=dict)
     """Devices that blocked heads of higher classes could use."""
+    barred_nodes_above: set[str] = field(default_factory=set)
     reserved_same: list[Reservation] = field(default_factory=list)
     reserved_above: list[Reservation] = field(default_factory=list)
     """For heads of the present class, and of higher ones."""
     wake_s: float | None = None
+    _typical: tuple[Typical | None] | None = None
     _pool: list[Candidate] | None = None
 
     def pool(self) -> list[Candidate]:
@@ -109,11 +115,12 @@ class Round:
 
     def usable(self, shape: Shape) -> Masks:
         """The devices it may use at all; none when the gang could not even run if all that take work were empty."""
-        memo = self.state.index.usable_by_shape
+        index = self.state.index
+        memo = index.usable_by_shape
         found = memo.get(shape)
         if found is None:
-            found = usable(shape, self._offered_to(shape))
-            memo[shape] = found = found if fits(shape, found) else {}
+            found = usable(shape, self._offered_to(shape), index)
+            memo[shape] = found = found if fits(shape, empty_room(index, found)) else {}
         return found
 
     def _offered_to(self, shape: Shape) -> Mapping[str, KindMasks]:
@@ -122,22 +129,28 @@ class Round:
             return index.offered
         return {node: masks for node, masks in index.offered.items() if node not in index.suspect}
 
-    def place(self, shape: Shape, available: Masks) -> tuple[Placement, ...] | None:
+    def typical(self) -> Typical | None:
+        """The work at hand, where it asks for more than whole devices."""
+        if self._typical is None:
+            alive = self.state.index.n_alive
+            is_plain = all(shape.needs is None for shape in alive)
+            self._typical = (None if is_plain else typical_of(alive, {shape: self.usable(shape) for shape in alive}),)
+        return self._typical[0]
+
+    def place(self, shape: Shape, available: Room) -> tuple[Placement, ...] | None:
         """Where it goes; suspect nodes are used only where it does not fit without them. None: it does not fit."""
         suspect = self.state.index.suspect
         if suspect:
-            trusted = place(shape, {node: mask for node, mask in available.items() if node not in suspect})
+            trusted = place(shape, available.off(suspect), self.typical())
             if trusted is not None:
                 return trusted
-        return place(shape, available)
+        return place(shape, available, self.typical())
 
-    def place_elsewhere(self, job: Job, available: Masks) -> tuple[Placement, ...] | None:
+    def place_elsewhere(self, job: Job, available: Room) -> tuple[Placement, ...] | None:
         """As `place`, but first without the nodes that it failed on without fault, then without the devices."""
         if job.avoid:
             bad = placement_masks(job.avoid)
-            on_others = {node: mask for node, mask in available.items() if node not in bad}
-            beside = {node: left for node, mask in available.items() if (left := mask & ~bad.get(node, 0))}
-            for preferred in (on_others, beside):
+            for preferred in (available.off(bad), available.without(bad)):
                 placements = self.place(job.shape, preferred)
                 if placements is not None:
                     return placements
@@ -152,15 +165,3 @@ class Round:
         """Ask for a round at that time, unless one is due earlier or the time is past."""
         if at_s is not None and at_s > self.now_s and (self.wake_s is None or at_s < self.wake_s):
             self.wake_s = at_s
-
-
-def within(masks: Masks, wanted: Masks) -> Masks:
-    """What both have. Walks the first, which is the short one in a cluster where little is free."""
-    return {node: left for node, mask in masks.items() if (left := mask & wanted.get(node, 0))}
-
-
-def joined(some: Masks, others: Masks) -> Masks:
-    joined = dict(some)
-    for node, mask in others.items():
-        joined[node] = joined.get(node, 0) | mask
-    return joined

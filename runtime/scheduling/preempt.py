@@ -7,7 +7,7 @@ is needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 from runtime.model.devices import Masks, placement_masks
@@ -15,7 +15,9 @@ from runtime.model.nouns import Attempt, Job, Shape
 from runtime.model.state import State
 from runtime.model.states import JobState
 
-from .fit import fits
+from .fit import fits, uses_amounts
+from .room import Room
+from .tally import Tally
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +27,7 @@ class Candidate:
     job: Job
     attempt: Attempt
     lost_s: float
-    """Device-seconds of work since its last checkpoint, or since its start."""
+    """Device-seconds of work since its last checkpoint, or since its start; a job without devices counts as one."""
     mature_at_s: float
     """From then on it may be a victim (minimum run time)."""
 
@@ -63,60 +65,63 @@ def may_gain(state: State, priority: int) -> bool:
 def choose_victims(
     shape: Shape,
     priority: int,
-    available: Mapping[str, int],
-    wanted: Mapping[str, int],
+    available: Room,
+    wanted: Masks,
     pool: Iterable[Candidate],
     now_s: float,
 ) -> Search:
     """A minimal set of strictly lower attempts without which the gang fits.
 
     Args:
-        available: Devices it could take without anybody leaving; it does not fit on them alone.
+        available: What it could take without anybody leaving; it does not fit on that alone.
         wanted: All devices it may use at all.
         pool: Candidates in order of harm.
     """
-    room = dict(available)
+    tally = Tally(shape, available)
     chosen: list[Candidate] = []
     mature_at_s: float | None = None
-    n_missing = shape.n_devices - sum(mask.bit_count() for mask in room.values())
     for candidate in pool:
         if candidate.job.priority >= priority:
             break
-        gained = {node: mask & wanted.get(node, 0) for node, mask in candidate.devices.items()}
-        n_gained = sum(mask.bit_count() for mask in gained.values())
-        if not n_gained:
+        if not _helps(shape, candidate, wanted):
             continue
         if candidate.mature_at_s > now_s:
             mature_at_s = min(candidate.mature_at_s, mature_at_s or candidate.mature_at_s)
             continue
         chosen.append(candidate)
-        n_missing -= n_gained
-        for node, mask in gained.items():
-            room[node] = room.get(node, 0) | mask
-        if n_missing <= 0 and fits(shape, room):
+        for part in candidate.attempt.placements:
+            if part.node_id in wanted:
+                tally.give(part, wanted[part.node_id])
+        if tally.fits:
             return Search(victims=_pruned(shape, available, wanted, chosen))
     return Search(mature_at_s=mature_at_s)
 
 
-def _pruned(
-    shape: Shape, available: Mapping[str, int], wanted: Mapping[str, int], chosen: list[Candidate]
-) -> tuple[Candidate, ...]:
+def _helps(shape: Shape, candidate: Candidate, wanted: Masks) -> bool:
+    """Whether it holds anything that this shape could use."""
+    if shape.n_devices and any(mask & wanted.get(node, 0) for node, mask in candidate.devices.items()):
+        return True
+    parts = candidate.attempt.placements
+    return uses_amounts(shape) and any((p.cpu_milli or p.memory_mb) and p.node_id in wanted for p in parts)
+
+
+def _pruned(shape: Shape, available: Room, wanted: Masks, chosen: list[Candidate]) -> tuple[Candidate, ...]:
     """The victims that are needed; those added last are tried first."""
     needed = list(chosen)
     for candidate in reversed(chosen):
         others = [other for other in needed if other is not candidate]
-        if fits(shape, with_devices_of(others, available, wanted)):
+        if fits(shape, with_room_of(others, available, wanted)):
             needed = others
     return tuple(needed)
 
 
-def with_devices_of(victims: Iterable[Candidate], available: Mapping[str, int], wanted: Mapping[str, int]) -> Masks:
-    """The devices at hand when these have left."""
-    room = dict(available)
+def with_room_of(victims: Iterable[Candidate], available: Room, wanted: Masks) -> Room:
+    """The room at hand when these have left."""
+    room = available.copy()
     for victim in victims:
-        for node, mask in victim.devices.items():
-            if gained := mask & wanted.get(node, 0):
-                room[node] = room.get(node, 0) | gained
+        for part in victim.attempt.placements:
+            if part.node_id in wanted:
+                room.give(part, wanted[part.node_id])
     return room
 
 
@@ -127,7 +132,7 @@ def began_s(attempt: Attempt) -> float:
 
 def _candidate(job: Job, attempt: Attempt, now_s: float, min_run_s: float) -> Candidate:
     saved_s = began_s(attempt) if attempt.checkpoint_at_s is None else attempt.checkpoint_at_s
-    lost_s = 0.0 if attempt.started_at_s is None else max(0.0, now_s - saved_s) * job.shape.n_devices
+    lost_s = 0.0 if attempt.started_at_s is None else max(0.0, now_s - saved_s) * max(1, job.shape.n_devices)
     return Candidate(
         job=job,
         attempt=attempt,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Set
 
 from runtime.model.nouns import Job
 
-from .fit import describe_shape
+from .asking import describe_shape
 from .policy import Quota
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from runtime.model.devices import placement_masks
+from runtime.model.devices import Masks, placement_masks
 from runtime.model.nouns import Job, Placement
 
-from .fit import describe_placements, describe_shape
+from .asking import describe_placements, describe_shape
 from .heads import heads_of
-from .paper import Round, within
+from .paper import Round
 from .preempt import Candidate
 from .reserve import run_s
 
@@ -17,9 +17,9 @@ def start_reason(paper: Round, job: Job, placements: tuple[Placement, ...]) -> s
         return "first in the queue, and its devices are free"
     takes_s = run_s(paper.state, job)
     given = placement_masks(placements)
-    rivals = (head for head in heads_of(paper, job) if within(given, head.wanted))
+    rivals = (head for head in heads_of(paper, job) if _meet(given, head.wanted))
     for kept in (head.reservation for head in rivals if head.reservation is not None):
-        if takes_s is None or not any(mask & kept.devices.get(node, 0) for node, mask in given.items()):
+        if takes_s is None or not _meet(given, kept.devices):
             return f"its devices are not among those that are kept for {kept.job_id}, which comes first"
         left_s = kept.at_s - paper.now_s
         return f"expected to end in {takes_s:.0f} s, before {kept.job_id} can start in {left_s:.0f} s"
@@ -36,3 +36,7 @@ def preempt_reason(job: Job, victim: Candidate, placements: tuple[Placement, ...
         f"{describe_placements(placements)}; {victim.job.job_id} ({victim.job.priority_class}) loses "
         f"{victim.lost_s:.0f} device-seconds since its last checkpoint"
     )
+
+
+def _meet(some: Masks, others: Masks) -> bool:
+    return any(mask & others.get(node, 0) for node, mask in some.items())

@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 from runtime.model.devices import Masks, placement_masks
 from runtime.model.estimates import remaining_s
-from runtime.model.nouns import Attempt, Job, Placement, Shape
+from runtime.model.nouns import WHOLE, Attempt, Job, Placement, Shape
 from runtime.model.state import State
 
-from .fit import n_groups, place
+from .fit import place, uses_amounts
 from .preempt import began_s
+from .room import Room, Spare
+from .tally import Tally
 
 
 class Release(NamedTuple):
@@ -24,8 +26,8 @@ class Release(NamedTuple):
 
     at_s: float
     placements: tuple[Placement, ...]
-    left_to: Masks | None = None
-    """Of these devices, those that are not promised to others; None: all."""
+    spare: Spare | None = None
+    """Of that, what is not promised to others; None: all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +36,11 @@ class Reservation:
 
     job_id: str
     at_s: float
-    devices: Masks
+    placements: tuple[Placement, ...]
+
+    @property
+    def devices(self) -> Masks:
+        return placement_masks(self.placements)
 
 
 def run_s(state: State, job: Job) -> float | None:
@@ -62,38 +68,41 @@ def end_s(state: State, job: Job, attempt: Attempt, now_s: float) -> float | Non
     return min(known, default=None)
 
 
-def reserve(job: Job, wanted: Masks, free: Masks, releases: Iterable[Release], now_s: float) -> Reservation | None:
+def reserve(job: Job, wanted: Masks, free: Room, releases: Iterable[Release], now_s: float) -> Reservation | None:
     """The earliest time at which the whole gang is expected to fit, and its devices then; None: nobody knows when.
 
     Args:
         wanted: All devices it may use.
-        free: Those of them that nobody holds.
+        free: What of them nobody holds.
         releases: What is given back, earliest first; all of one time count together.
     """
-    unit = job.shape.devices_per_node or 1
-    room = dict(free)
-    n_missing = n_groups(job.shape) - sum(mask.bit_count() // unit for mask in room.values())
+    tally = Tally(job.shape, free)
     at_s = now_s
     for release in releases:
-        if n_missing <= 0 and release.at_s > at_s:
+        if tally.fits and release.at_s > at_s:
             break
         at_s = max(at_s, release.at_s)
-        for node, mask in placement_masks(release.placements).items():
-            left = mask if release.left_to is None else mask & release.left_to.get(node, 0)
-            if gained := left & wanted.get(node, 0):
-                before = room.get(node, 0)
-                room[node] = before | gained
-                n_missing -= room[node].bit_count() // unit - before.bit_count() // unit
-    placements = place(job.shape, room)
+        for part in release.placements:
+            reach = wanted.get(part.node_id)
+            if reach is not None:
+                if release.spare is not None and part.device_thousandths == WHOLE:
+                    reach &= release.spare.devices(part)
+                tally.give(part, reach, release.spare)
+    placements = place(job.shape, tally.room)
     if placements is None:
         return None
-    return Reservation(job_id=job.job_id, at_s=at_s, devices=placement_masks(placements))
+    return Reservation(job_id=job.job_id, at_s=at_s, placements=placements)
 
 
 def overlap(one: Shape, usable_by_one: Masks, other: Shape, usable_by_other: Masks) -> bool:
-    """Whether two shapes can want the same device."""
-    if one.accelerator == other.accelerator:
-        return True
-    if one.accelerator is not None and other.accelerator is not None:
+    """Whether two shapes can want the same device, or cores or memory of the same node."""
+    if uses_amounts(one) and uses_amounts(other):
+        return not usable_by_one.keys().isdisjoint(usable_by_other)
+    if not one.n_devices or not other.n_devices:
         return False
+    if one.needs is None and other.needs is None:
+        if one.accelerator == other.accelerator:
+            return True
+        if one.accelerator is not None and other.accelerator is not None:
+            return False
     return any(mask & usable_by_other.get(node, 0) for node, mask in usable_by_one.items())

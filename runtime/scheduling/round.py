@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from runtime.model.devices import Masks, placement_masks
+from runtime.model.devices import Masks
 from runtime.model.indexes import Lane
 from runtime.model.leaving import grace_of
 from runtime.model.nouns import Job, Placement
@@ -20,26 +20,28 @@ from runtime.model.state import State
 
 from .decision import Expire, Preempt, Start, TimeOut
 from .fairshare import FairShares
-from .heads import allowed, block
+from .heads import allowed, block, reach
 from .order import ClassQueue, Front, due, due_delayed, expired, n_due
-from .paper import Promise, Round, joined, within
+from .paper import Promise, Round
 from .policy import Policy
-from .preempt import Search, choose_victims, may_gain, with_devices_of
+from .preempt import Search, choose_victims, may_gain, with_room_of
 from .quotas import too_small, used_up
 from .reasons import preempt_reason, start_reason
 from .reserve import Release, run_s
+from .room import Room, free_room
 
 
 def play(state: State, *, now_s: float, policy: Policy) -> Round:
     """Decide a whole round; the state is only read."""
     over_time = list(_over_time(state, now_s))
     leaving = frozenset(action.job_id for action in over_time)
+    free = free_room(state.index)
     paper = Round(
         state=state,
         now_s=now_s,
         policy=policy,
-        free={node: mask for node, mask in state.index.free.items() if mask},
-        vacating=_vacating(state, leaving),
+        free=free,
+        at_hand=_at_hand(free, state, leaving),
         leaving=leaving,
         served=_served(state),
         in_use=dict(state.index.in_use),
@@ -64,6 +66,8 @@ def _play_class(paper: Round, queue: ClassQueue) -> None:
     for node, mask in paper.barred_same.items():
         paper.barred_above[node] = paper.barred_above.get(node, 0) | mask
     paper.barred_same = {}
+    paper.barred_nodes_above |= paper.barred_nodes_same
+    paper.barred_nodes_same = set()
     paper.barred_for = []
     paper.reserved_above += paper.reserved_same
     paper.reserved_same = []
@@ -86,21 +90,21 @@ def _serve(paper: Round, front: Front) -> bool:
     lasts_s = inf if takes_s is None else takes_s
     if (shape, job.is_preemptible) in paper.failed and lasts_s >= paper.failed[shape, job.is_preemptible]:
         return False
-    free = allowed(paper, front.lane, within(paper.free, wanted), paper.now_s + lasts_s)
+    free = allowed(paper, front.lane, paper.free.within(shape, wanted), paper.now_s + lasts_s)
     placements = paper.place_elsewhere(job, free)
     if placements is not None:
         _start(paper, job, placements)
         return True
-    at_hand = allowed(paper, front.lane, joined(within(paper.free, wanted), within(paper.vacating, wanted)))
+    at_hand = allowed(paper, front.lane, paper.at_hand.within(shape, wanted))
     placements = paper.place(shape, at_hand)
     if placements is not None:
         _promise(paper, job, placements, ())
         return True
     if job.job_id not in paper.served and may_gain(paper.state, job.priority):
-        reach = allowed(paper, front.lane, wanted)
-        search = choose_victims(shape, job.priority, at_hand, reach, paper.pool(), paper.now_s)
+        reachable = reach(paper, front.lane, wanted)
+        search = choose_victims(shape, job.priority, at_hand, reachable, paper.pool(), paper.now_s)
         if search.victims:
-            _preempt(paper, job, search, at_hand, reach)
+            _preempt(paper, job, search, at_hand, reachable)
             return True
         paper.wake_at(search.mature_at_s)
     block(paper, job, front.lane, wanted)
@@ -121,7 +125,8 @@ def _is_over_quota(paper: Round, job: Job, lane: Lane) -> bool:
 
 
 def _start(paper: Round, job: Job, placements: tuple[Placement, ...]) -> None:
-    _take(paper, placements)
+    paper.free.take(placements)
+    paper.at_hand.take(placements)
     _note_given(paper, job, placements)
     reason = start_reason(paper, job, placements)
     paper.actions.append(Start(job_id=job.job_id, attempt=job.n_attempts + 1, placements=placements, reason=reason))
@@ -137,17 +142,18 @@ def _note_given(paper: Round, job: Job, placements: tuple[Placement, ...]) -> No
 
 
 def _promise(paper: Round, job: Job, placements: tuple[Placement, ...], victims: tuple[str, ...]) -> None:
-    _take(paper, placements)
+    paper.at_hand.take(placements)
+    paper.free.cap(paper.at_hand, [part.node_id for part in placements])
     _note_given(paper, job, placements)
     paper.promises[job.job_id] = Promise(placements=placements, victims=victims)
 
 
-def _preempt(paper: Round, job: Job, search: Search, at_hand: Masks, reach: Masks) -> None:
-    placements = paper.place(job.shape, with_devices_of(search.victims, at_hand, reach))
+def _preempt(paper: Round, job: Job, search: Search, at_hand: Room, reachable: Masks) -> None:
+    placements = paper.place(job.shape, with_room_of(search.victims, at_hand, reachable))
     assert placements is not None, "the search proved that it fits"
     for victim in search.victims:
-        for node, mask in victim.devices.items():
-            paper.vacating[node] = paper.vacating.get(node, 0) | mask
+        for part in victim.attempt.placements:
+            paper.at_hand.give(part)
         paper.actions.append(
             Preempt(
                 job_id=victim.job.job_id,
@@ -160,13 +166,6 @@ def _preempt(paper: Round, job: Job, search: Search, at_hand: Masks, reach: Mask
     paper.leave(frozenset(victim.job.job_id for victim in search.victims))
     paper.failed = {}
     _promise(paper, job, placements, tuple(victim.job.job_id for victim in search.victims))
-
-
-def _take(paper: Round, placements: tuple[Placement, ...]) -> None:
-    for node, mask in placement_masks(placements).items():
-        for masks in (paper.free, paper.vacating):
-            if node in masks:
-                masks[node] &= ~mask
 
 
 def _over_time(state: State, now_s: float) -> Iterator[TimeOut]:
@@ -194,14 +193,14 @@ def _expire(job: Job) -> Expire:
     return Expire(job_id=job.job_id, reason=f"waited longer than its queue timeout of {job.queue_timeout_s:g} s")
 
 
-def _vacating(state: State, leaving: frozenset[str]) -> Masks:
-    vacating: Masks = {}
+def _at_hand(free: Room, state: State, leaving: frozenset[str]) -> Room:
+    """What is free, and what is being left."""
+    room = free.copy()
     for job_id in state.index.stopping | leaving:
-        job = state.jobs[job_id]
-        if job.attempt is not None:
-            for node, mask in placement_masks(job.attempt.placements).items():
-                vacating[node] = vacating.get(node, 0) | mask
-    return vacating
+        attempt = state.jobs[job_id].attempt
+        for part in attempt.placements if attempt is not None else ():
+            room.give(part)
+    return room
 
 
 def _served(state: State) -> frozenset[str]:

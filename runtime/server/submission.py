@@ -10,8 +10,8 @@ from typing import Any
 from runtime.model.events import JobSubmitted, SessionFenced
 from runtime.model.nouns import Job
 from runtime.model.state import State
+from runtime.scheduling.asking import describe_shape
 from runtime.scheduling.explain import feasible
-from runtime.scheduling.fit import describe_shape
 from runtime.scheduling.forecast import Forecast, what_if
 from runtime.scheduling.policy import Policy
 from runtime.scheduling.quotas import describe_quota, too_small

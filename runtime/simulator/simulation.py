@@ -6,13 +6,12 @@ nothing of it. The same scenario gives the same outcome, to the last bit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from heapq import heappop, heappush
 
 from runtime.model import outcome
 from runtime.model.apply import apply
-from runtime.model.devices import KindMasks
 from runtime.model.events import (
     AttemptEnded,
     AttemptStarted,
@@ -24,11 +23,12 @@ from runtime.model.events import (
     Recorded,
     Then,
 )
+from runtime.model.indexes import Indexes
 from runtime.model.nouns import Job
 from runtime.model.state import State, holders
 from runtime.model.states import JobState, StopCause
+from runtime.scheduling.asking import impossible
 from runtime.scheduling.decision import Decision, Expire, Preempt, Start, TimeOut
-from runtime.scheduling.fit import impossible
 from runtime.scheduling.intent import event_of
 from runtime.scheduling.quotas import describe_quota, too_small
 from runtime.scheduling.schedule import schedule
@@ -86,11 +86,12 @@ class Simulation:
         self.ledger = Ledger(scenario.jobs, n_devices=sum(len(node.devices) for node in scenario.nodes))
 
     def run(self) -> None:
+        whole = Indexes()
         for node in self._scenario.nodes:
+            whole.set_node(node, held=0)
             self._record(NodeJoined(node=node))
             self._faults_by_node[node.node_id] = self._scenario.faults.of_node(node.node_id, self._now_s)
             self._plan_fault(node.node_id)
-        kinds = dict(self._state.index.kinds)
         jobs = self._scenario.jobs
         n_arrived = 0
         while n_arrived < len(jobs) or self._state.jobs:
@@ -99,7 +100,7 @@ class Simulation:
                 break
             self._now_s = next_s
             while n_arrived < len(jobs) and jobs[n_arrived].submitted_at_s <= next_s:
-                self._submit(jobs[n_arrived], n_arrived, kinds)
+                self._submit(jobs[n_arrived], n_arrived, whole)
                 n_arrived += 1
             while self._heap and self._heap[0][0] <= next_s:
                 heappop(self._heap)[2]()
@@ -127,9 +128,9 @@ class Simulation:
         if self._watch is not None:
             self._watch(self._state, recorded)
 
-    def _submit(self, job: TraceJob, order: int, kinds: Mapping[str, KindMasks]) -> None:
+    def _submit(self, job: TraceJob, order: int, whole: Indexes) -> None:
         shape = shaped(job, self._node_size)
-        why = impossible(shape, kinds)
+        why = impossible(shape, whole.kinds, whole)
         if why is not None:
             self.ledger.refused(job.job_id, why)
             return

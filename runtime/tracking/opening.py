@@ -4,7 +4,8 @@ The first one of an attempt is answered with the job's own run; later ones make 
 the script names as parent). On a later attempt of the same job the first one gets the job's own run again, and a
 further run that the script *names* continues the one of that name under the same parent, when earlier attempts made
 exactly one: a resumed script does not double its folds. Unnamed runs, and names used more than once, can not be told
-apart safely; they become new runs with the tag `nightlab.attempt`.
+apart safely; they become new runs with the tag `nightlab.attempt`. The training SDK asks for the job's own run by a
+tag, from any process of the attempt; that counts as no opening.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from .requests import CreateRun, pairs_of
 RESERVED = "nightlab."
 ASKED_NAME = "nightlab.asked_run_name"
 ASKED_PARENT = "nightlab.asked_parent"
+OWN_RUN = "nightlab.own_run"
+"""Tag of a request for the job's own run, whoever has opened it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,8 @@ def open_run(connection: sa.Connection, opening: Opening) -> RunRow:
         MlflowRefusal: the job has no run, or a tag can not be recorded.
     """
     key = opening.key
+    if any(tag.key == OWN_RUN for tag in opening.body.tags):
+        return _own(connection, key)
     prefix = f"open:{key.job_id}.{key.attempt}."
     token = prefix + opening.digest
     if not opening.is_new:
@@ -58,12 +63,17 @@ def open_run(connection: sa.Connection, opening: Opening) -> RunRow:
             return known
     elif records.run_by_token(connection, token) is not None:
         token = f"{token}.{opening.fresh_run_id}"
-    own = records.run_of_job(connection, key.job_id)
-    if own is None:
-        raise MlflowRefusal("RESOURCE_DOES_NOT_EXIST", f"Job {key.job_id} has no run.")
+    own = _own(connection, key)
     if (own.idempotency_token or "").startswith(prefix):
         return _open_further(connection, opening, own, token)
     return _open_own(connection, opening, own, token)
+
+
+def _own(connection: sa.Connection, key: AttemptKey) -> RunRow:
+    own = records.run_of_job(connection, key.job_id)
+    if own is None:
+        raise MlflowRefusal("RESOURCE_DOES_NOT_EXIST", f"Job {key.job_id} has no run.")
+    return own
 
 
 def _open_own(connection: sa.Connection, opening: Opening, own: RunRow, token: str) -> RunRow:

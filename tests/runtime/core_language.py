@@ -26,8 +26,8 @@ from runtime.model.events import (
 from runtime.model.nouns import Device, Job, Node, Placement, Shape
 from runtime.model.state import State
 from runtime.model.states import AttemptOutcome, ExitReason, JobState, OnTimeout, StopCause
+from runtime.scheduling.asking import describe_placements
 from runtime.scheduling.decision import Action, Decision, Expire, Preempt, Start, TimeOut
-from runtime.scheduling.fit import describe_placements
 from runtime.scheduling.policy import DEFAULT_CLASSES, Policy
 from runtime.scheduling.schedule import schedule
 

@@ -35,6 +35,7 @@ from runtime.scheduling import paper as paper_module
 from runtime.scheduling import preempt
 from runtime.scheduling import round as round_module
 from runtime.scheduling.policy import Policy
+from runtime.scheduling.room import Room
 
 N_SEEDS = 150
 N_COMMANDS = 60
@@ -90,7 +91,7 @@ def asks_again_who_is_leaving(patch: pytest.MonkeyPatch) -> None:
         return sorted(found, key=preempt._harm)
 
     patch.setattr(paper_module, "candidates", faulty)
-    patch.setattr(round_module, "_vacating", lambda state, leaving: {})
+    patch.setattr(round_module, "_at_hand", lambda free, state, leaving: free.copy())
     patch.setattr(round_module, "_served", lambda state: frozenset())
 
 
@@ -115,24 +116,24 @@ def preempts_before_it_fits(patch: pytest.MonkeyPatch) -> None:
         return preempt.Search(victims=lower[:1])
 
     patch.setattr(round_module, "choose_victims", faulty)
-    patch.setattr(paper_module, "place", lambda shape, room: SOUND_PLACE(shape, room) or _some_of(shape, room))
+    patch.setattr(paper_module, "place", lambda shape, room, typical: SOUND_PLACE(shape, room) or _some_of(shape, room))
 
 
 SOUND_PLACE = paper_module.place
 
 
-def _some_of(shape: Any, room: dict[str, int]) -> Any:
-    n_left = sum(mask.bit_count() for mask in room.values())
+def _some_of(shape: Any, room: Room) -> Any:
+    n_left = sum(mask.bit_count() for mask in room.devices.values())
     return SOUND_PLACE(replace(shape, n_devices=n_left, devices_per_node=None), room) if n_left else None
 
 
 def preempts_twice(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(round_module, "_served", lambda state: frozenset())
-    patch.setattr(round_module, "_vacating", lambda state, leaving: {})
+    patch.setattr(round_module, "_at_hand", lambda free, state, leaving: free.copy())
 
 
 def gives_devices_twice(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(round_module, "_take", lambda paper, placements: None)
+    patch.setattr(Room, "take", lambda self, placements: None)
 
 
 def gives_promised_devices_away(patch: pytest.MonkeyPatch) -> None:
@@ -143,7 +144,7 @@ def gives_promised_devices_away(patch: pytest.MonkeyPatch) -> None:
 
 
 def splits_gangs(patch: pytest.MonkeyPatch) -> None:
-    def faulty(shape: Any, room: Any) -> Any:
+    def faulty(shape: Any, room: Room, typical: Any) -> Any:
         placed = SOUND_PLACE(shape, room)
         if placed is None or len(placed) < 2:
             return placed
@@ -153,7 +154,7 @@ def splits_gangs(patch: pytest.MonkeyPatch) -> None:
 
 
 def ignores_the_kind_of_device(patch: pytest.MonkeyPatch) -> None:
-    def faulty(shape: Any, kinds: Any) -> Any:
+    def faulty(shape: Any, kinds: Any, index: Any) -> Any:
         return {node: masks[None] for node, masks in kinds.items() if masks[None]}
 
     patch.setattr(paper_module, "usable", faulty)
@@ -181,8 +182,8 @@ def forgets_to_wake(patch: pytest.MonkeyPatch) -> None:
 def decides_by_chance(patch: pytest.MonkeyPatch) -> None:
     calls = itertools.count()
 
-    def faulty(shape: Any, room: Any) -> Any:
-        highest = {node: mask & (mask - 1) for node, mask in room.items()}
+    def faulty(shape: Any, room: Room, typical: Any) -> Any:
+        highest = replace(room, devices={node: mask & (mask - 1) for node, mask in room.devices.items()})
         other = SOUND_PLACE(shape, highest) if next(calls) % 2 else None
         return other or SOUND_PLACE(shape, room)
 
@@ -229,7 +230,7 @@ def leaks_devices(patch: pytest.MonkeyPatch) -> None:
 
 
 def takes_devices_that_are_held(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(round_module, "within", lambda masks, allowed: allowed)
+    patch.setattr(Room, "within", lambda self, shape, wanted: replace(self, devices=dict(wanted)))
     patch.setattr(apply_module, "_placement_fault", lambda state, job, placements: None)
 
 
@@ -308,7 +309,7 @@ def reserves_other_devices(patch: pytest.MonkeyPatch) -> None:
 
     def faulty(*facts: Any) -> Any:
         found = sound(*facts)
-        return found and replace(found, devices={})
+        return found and replace(found, placements=())
 
     patch.setattr(heads_module, "reserve", faulty)
 

@@ -117,7 +117,7 @@ def test_an_unknown_job_is_refused() -> None:
             Shape(n_devices=3, devices_per_node=2),
             "asks for 3 devices in groups of 2 per node: not a whole number of groups",
         ),
-        (Shape(n_devices=0), "asks for 0 devices; the least is 1"),
+        (Shape(n_devices=0), "asks for 0 devices; the least is 1, or 0 with cores or memory"),
     ],
 )
 def test_feasibility_says_what_is_asked_and_what_exists(shape: Shape, sentence: str | None) -> None:

@@ -26,6 +26,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.model.events import AttemptEnded, StopOrdered, Then
+from runtime.model.indexes import Indexes
 from runtime.model.nouns import Shape
 from runtime.model.state import State
 from runtime.model.states import AttemptOutcome, ExitReason, OnTimeout, StopCause
@@ -34,6 +35,7 @@ from runtime.scheduling.decision import Preempt, Start
 from runtime.scheduling.fit import fits, place
 from runtime.scheduling.intent import event_of
 from runtime.scheduling.policy import Policy, Quota
+from runtime.scheduling.room import Room
 
 
 def test_higher_class_goes_first() -> None:
@@ -402,20 +404,20 @@ def then_unchecked(state: State, step: Step) -> None:
 )
 def test_placing_takes_exactly_the_gang_from_what_is_there(counts: list[int], n_groups: int, size: int | None) -> None:
     shape = Shape(n_devices=n_groups * (size or 1), devices_per_node=size)
-    room = {f"n{i}": (1 << count) - 1 for i, count in enumerate(counts)}
+    room = Room(index=Indexes(), devices={f"n{i}": (1 << count) - 1 for i, count in enumerate(counts)})
     placed = place(shape, room)
     assert (placed is not None) == fits(shape, room)
     if placed is not None:
         taken = [(p.node_id, d) for p in placed for d in p.devices]
         assert len(set(taken)) == len(taken) == shape.n_devices
-        assert all(room[node] >> device & 1 for node, device in taken)
+        assert all(room.devices[node] >> device & 1 for node, device in taken)
         assert all(len(p.devices) % (size or 1) == 0 for p in placed)
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(counts=st.lists(st.integers(0, 6), min_size=1, max_size=4), n_devices=st.integers(1, 12))
 def test_placing_uses_the_fewest_nodes(counts: list[int], n_devices: int) -> None:
-    room = {f"n{i}": (1 << count) - 1 for i, count in enumerate(counts)}
+    room = Room(index=Indexes(), devices={f"n{i}": (1 << count) - 1 for i, count in enumerate(counts)})
     placed = place(Shape(n_devices=n_devices), room)
     if placed is not None:
         largest = sorted(counts, reverse=True)

@@ -1,0 +1,84 @@
+"""The few calls of the metrics gateway that logging needs, in MLflow's REST form. Knows httpx, not mlflow."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any
+
+import httpx
+
+API = "/api/2.0/mlflow/"
+OWN_RUN_TAG = "nightlab.own_run"
+"""On `runs/create`: answered with the job's own run, also where the script has opened it with mlflow."""
+_WILL_PASS = frozenset({408, 425, 429})
+
+Point = tuple[str, float, int, int]
+"""(name, value, step, milliseconds since the epoch)"""
+
+
+class Outcome(StrEnum):
+    """What became of a batch."""
+
+    SENT = "sent"
+    AWAY = "away"
+    """Nobody answered, or not now: the same may be sent again."""
+    REFUSED = "refused"
+    """This batch is not wanted, and never will be."""
+    OVER = "over"
+    """The attempt may not log any more."""
+
+
+class Gateway:
+    """Sends points for one attempt. Belongs to one thread."""
+
+    def __init__(self, url: str, token: str | None, *, timeout_s: float = 10.0) -> None:
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+        self._http = httpx.Client(
+            base_url=url.rstrip("/"),
+            headers=headers,
+            timeout=httpx.Timeout(timeout_s, connect=3.0),
+            trust_env=False,
+            verify=url.startswith("https:"),
+        )
+        self._run_id: str | None = None
+        self.problem = ""
+        """Why the last batch was not sent."""
+
+    def send(self, points: Sequence[Point]) -> Outcome:
+        """At most a thousand points."""
+        if self._run_id is None:
+            outcome, answer = self._post("runs/create", {"tags": [{"key": OWN_RUN_TAG, "value": "true"}]})
+            if outcome is not Outcome.SENT:
+                return outcome
+            self._run_id = str(answer["run"]["info"]["run_id"])
+        metrics = [
+            {"key": name, "value": _number(value), "step": step, "timestamp": at_ms}
+            for name, value, step, at_ms in points
+        ]
+        return self._post("runs/log-batch", {"run_id": self._run_id, "metrics": metrics})[0]
+
+    def _post(self, path: str, body: dict[str, Any]) -> tuple[Outcome, Any]:
+        try:
+            response = self._http.post(API + path, content=json.dumps(body))
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            self.problem = f"{type(error).__name__}: {error}"
+            return Outcome.AWAY, None
+        status = response.status_code
+        if status < 400:
+            return Outcome.SENT, response.json()
+        self.problem = f"status {status}: {response.text[:300]}"
+        if status >= 500 or status in _WILL_PASS:
+            return Outcome.AWAY, None
+        return (Outcome.OVER if status in (401, 403, 409) else Outcome.REFUSED), None
+
+
+def _number(value: float) -> float | str:
+    """As protobuf's JSON form writes it: NaN and infinities are text."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return value
