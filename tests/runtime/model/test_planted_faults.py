@@ -503,7 +503,7 @@ FAULTS = (
     Fault(name="fence_misread", plant=lets_late_stops_hit_the_new_attempt, caught_by="a late report changes nothing"),
     Fault(name="leaked_devices", plant=leaks_devices, caught_by="index `free` equals its recomputation"),
     Fault(name="double_device", plant=takes_devices_that_are_held, caught_by="no device in two attempts"),
-    Fault(name="ended_job_kept", plant=keeps_ended_jobs, caught_by="ended jobs leave the state"),
+    Fault(name="ended_job_kept", plant=keeps_ended_jobs, caught_by="ended jobs leave the state|knows what is held"),
     Fault(
         name="endless_free_retries",
         plant=retries_for_free_for_ever,
