@@ -28,13 +28,14 @@ COMMANDS = {
     "unpause": "Lift a hold.",
     "stop": "Take every agent's right to submit, at once.",
     "allow": "Give the agents that right back.",
+    "budget": "Device time that a session or a project may use.",
     "spend": "Device-hours and cost: useful, replicate, lost, failed, idle.",
     "research": "Sessions: start, follow, stop, resume, report.",
     "simulate": "Replay a trace of real jobs with this scheduler, in virtual time.",
     "demo": "A whole research session on real training, in minutes.",
 }
 """Each lives in `nightlab.commands.<name>`, which has an `app`."""
-GROUPS = ("job", "node", "research")
+GROUPS = ("job", "node", "budget", "research")
 """These do nothing by themselves; alone they show their help."""
 
 

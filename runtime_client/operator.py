@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
-from .answers import as_one, segment
+from .answers import as_many, as_one, segment
 from .models import (
     AgentsStopRequest,
+    BudgetRequest,
+    BudgetScope,
+    BudgetSelector,
+    BudgetView,
     DevicesRequest,
     HoldRequest,
     Holds,
@@ -23,6 +27,8 @@ from .models import (
     SpendBy,
 )
 from .transport import Transport
+
+_BUDGETS = TypeAdapter(list[BudgetView])
 
 
 class OperatorCalls:
@@ -48,6 +54,23 @@ class OperatorCalls:
             NotFound: there is none.
         """
         return self._holds("/v1/holds/lift", HoldSelector(scope=scope, name=name))
+
+    def budgets(self) -> list[BudgetView]:
+        return as_many(_BUDGETS, self._transport.call("GET", "/v1/budgets"))
+
+    def set_budget(self, scope: BudgetScope, name: str, *, device_seconds: float) -> list[BudgetView]:
+        """Limit what a session or a project may use in all; beyond it jobs are refused (`OverBudget`), and end."""
+        return self._budgets("/v1/budgets", BudgetRequest(scope=scope, name=name, device_seconds=device_seconds))
+
+    def lift_budget(self, scope: BudgetScope, name: str) -> list[BudgetView]:
+        """
+        Raises:
+            NotFound: there is none.
+        """
+        return self._budgets("/v1/budgets/lift", BudgetSelector(scope=scope, name=name))
+
+    def _budgets(self, path: str, request: BaseModel) -> list[BudgetView]:
+        return as_many(_BUDGETS, self._transport.call("POST", path, body=request.model_dump_json().encode()))
 
     def stop_agents(self, *, reason: str) -> Holds:
         """From now on, what sessions submit is refused (`agents_stopped`)."""

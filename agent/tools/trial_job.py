@@ -48,6 +48,6 @@ def trial_job(task: Task, session: SessionView, trial: TrialView, *, fence: int)
             "nightlab.suggested_by": trial.suggested_by,
             "nightlab.configuration": trial.configuration,
         },
-        session=SessionFence(session_id=trial.session_id, fence=fence),
+        session=SessionFence(session_id=trial.session_id, fence=fence, device_seconds=task.budgets.device_seconds),
         idempotency_token=f"{session.key}/{trial.trial_id}/{trial.purpose.value}/{trial.submission}",
     )

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from .budgets import accounts_of, budget_key, held_s
 from .dependencies import tell_dependents
 from .devices import mask_of
 from .errors import IllegalTransition, OutOfSequence
@@ -18,6 +19,8 @@ from .events import (
     AgentsStopped,
     AttemptEnded,
     AttemptStarted,
+    BudgetLifted,
+    BudgetSet,
     CheckpointSeen,
     DevicesBusySeen,
     DevicesReserved,
@@ -91,6 +94,7 @@ _STRENGTH = {
     StopCause.DRAIN: 1,
     StopCause.RENEW: 1,
     StopCause.HANG: 2,
+    StopCause.BUDGET: 3,
     StopCause.TIMEOUT: 3,
     StopCause.CANCEL: 4,
 }
@@ -120,6 +124,10 @@ def apply(state: State, recorded: Recorded) -> None:
             state.agents_stop = AgentsStop(reason=event.reason, since_s=recorded.at_s)
         case AgentsAllowed():
             state.agents_stop = None
+        case BudgetSet() as event:
+            state.budgets[event.budget.key] = event.budget
+        case BudgetLifted() as event:
+            state.budgets.pop(budget_key(event.scope, event.name), None)
         case NodeStateSet() | DevicesReserved() | DevicesUnreserved() | DevicesBusySeen() as event:
             _stand(state, event)
         case event:
@@ -161,7 +169,9 @@ def _apply_to_job(state: State, event: JobEvent, recorded: Recorded) -> None:
         raise _illegal(state, job_id, event, f"can not lead to {changed.state}")
     if isinstance(event, AttemptEnded) and job is not None:
         state.leaving.learn(job, event, recorded.at_s)
-    _account(state, job, changed, recorded.at_s)
+        for account in accounts_of(job):
+            state.spent[account] = state.spent.get(account, 0.0) + held_s(job, recorded.at_s)
+    _note_usage(state, job, changed, recorded.at_s)
     if changed.state in ENDED:
         if job is not None and changed.state is JobState.SUCCEEDED:
             state.estimates.learn(job, job.done_s + worked_s(job, recorded.at_s))
@@ -176,7 +186,7 @@ def _apply_to_job(state: State, event: JobEvent, recorded: Recorded) -> None:
     state.recent[job_id] = (*state.recent.get(job_id, ()), note)[-N_RECENT:]
 
 
-def _account(state: State, old: Job | None, new: Job, at_s: float) -> None:
+def _note_usage(state: State, old: Job | None, new: Job, at_s: float) -> None:
     """What its project holds, when that changes."""
     change = _n_held(new) - (0 if old is None else _n_held(old))
     if change:

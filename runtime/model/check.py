@@ -32,6 +32,9 @@ def check(state: State) -> None:
     _require(state, set(state.recent) <= set(state.jobs), "only live jobs have recent events", str(set(state.recent)))
     for key, hold in state.holds.items():
         _require(state, hold.key == key, "a hold is filed under its selector", f"{hold.key} under {key}")
+    for key, budget in state.budgets.items():
+        _require(state, budget.key == key, "a budget is filed under its key", f"{budget.key} under {key}")
+    _require(state, min(state.spent.values(), default=0.0) >= 0, "nobody has used less than nothing", str(state.spent))
     live = {job.array.array_id for job in state.jobs.values() if job.array is not None}
     _require(state, state.spoiled <= live, "only arrays with live tasks are spoiled", str(state.spoiled - live))
     for node_id, standing in state.standings.items():
@@ -157,6 +160,7 @@ def _check_indexes(state: State) -> None:
         "deadlines",
         "holding",
         "in_use",
+        "accounts",
         "stopping",
         "movable",
         "limits",
@@ -191,6 +195,8 @@ def recompute_indexes(state: State) -> Indexes:
         slow.offered[node_id] = {kind: sum(2**d.index for d in offered if kind in (None, d.kind)) for kind in by_kind}
     _index_arrays(slow, state)
     for job in sorted(state.jobs.values(), key=lambda job: job.order):
+        for account in {f"project {job.project}", f"session {job.session_id}"} - {"session None"}:
+            slow.accounts.setdefault(account, {})[job.job_id] = None
         if job.state in HOLDING:
             slow.holding.add(job.job_id)
             key = (job.project, job.priority_class)

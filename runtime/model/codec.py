@@ -14,6 +14,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from .budgets import Budget
 from .errors import BadPayload
 from .estimates import Learned
 from .events import Event, Recorded
@@ -49,8 +50,8 @@ _FRAME: Mapping[str, tuple[type, ...]] = MappingProxyType(
     {
         "last_seq": (int,),
         "clock_s": (int, float),
-        **dict.fromkeys(("fences", "recent"), (dict,)),
-        **dict.fromkeys(("nodes", "jobs", "holds", "standings", "estimates", "usages"), (list,)),
+        **dict.fromkeys(("fences", "recent", "spent"), (dict,)),
+        **dict.fromkeys(("nodes", "jobs", "holds", "standings", "estimates", "usages", "budgets"), (list,)),
     }
 )
 """Kinds of the parts of a snapshot."""
@@ -139,6 +140,8 @@ def encode_state(state: State) -> JsonObject:
         "recent": {job_id: list(notes) for job_id, notes in state.recent.items()},
         "holds": [_encode(hold) for hold in state.holds.values()],
         "agents_stop": _encode(state.agents_stop),
+        "budgets": [_encode(budget) for budget in state.budgets.values()],
+        "spent": dict(state.spent),
         "spoiled": sorted(state.spoiled),
         "standings": [_encode(standing) for standing in state.standings.values()],
     }
@@ -151,6 +154,10 @@ def decode_state(snapshot: JsonObject) -> State:
     """
     _check_frame(snapshot)
     state = State(last_seq=snapshot["last_seq"], clock_s=snapshot["clock_s"], fences=dict(snapshot["fences"]))
+    for n, budget in enumerate(snapshot.get("budgets", ())):
+        found = _decode(Budget, budget, f"snapshot.budgets[{n}]")
+        state.budgets[found.key] = found
+    state.spent = {name: float(seconds) for name, seconds in snapshot.get("spent", {}).items()}
     state.spoiled = set(snapshot.get("spoiled", ()))
     _decode_operator_parts(state, snapshot)
     learned = enumerate(snapshot.get("estimates", ()))
@@ -193,6 +200,9 @@ def _check_frame(snapshot: Json) -> None:
     for session_id, fence in snapshot["fences"].items():
         if type(fence) is not int:
             raise BadPayload(path=f"snapshot.fences.{session_id}", why=f"expected a number, got {fence!r}")
+    for name, seconds in snapshot.get("spent", {}).items():
+        if type(seconds) not in (int, float):
+            raise BadPayload(path=f"snapshot.spent.{name}", why=f"expected a number, got {seconds!r}")
 
 
 def _decode_operator_parts(state: State, snapshot: JsonObject) -> None:

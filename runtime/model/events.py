@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from .budgets import Budget, BudgetScope
 from .holds import Hold, HoldScope, NodeState, Reservation
 from .nouns import Job, Node, Placement
 from .states import AttemptOutcome, ExitReason, JobState, StopCause
@@ -137,6 +138,19 @@ class AgentsAllowed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetSet:
+    """The most device time that a session or a project may use; an earlier budget of the same is replaced."""
+
+    budget: Budget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetLifted:
+    scope: BudgetScope
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeStateSet:
     node_id: str
     state: NodeState
@@ -184,6 +198,8 @@ Event = (
     | HoldLifted
     | AgentsStopped
     | AgentsAllowed
+    | BudgetSet
+    | BudgetLifted
     | NodeStateSet
     | DevicesReserved
     | DevicesUnreserved

@@ -140,6 +140,8 @@ class Indexes:
     """Those of them that may be asked to leave for a higher class, by priority. No empty parts."""
     limits: list[Deadline] = field(default_factory=list)
     """Running jobs with a time limit, and when it is over."""
+    accounts: dict[str, dict[str, None]] = field(default_factory=dict)
+    """Live jobs by session and by project, in order of submission. No empty parts."""
     usable_by_shape: dict[Shape, Masks] = field(default_factory=dict, compare=False, repr=False)
     """What the scheduler has found out about shapes on these nodes: a memo, empty again when a node changes."""
 
@@ -207,6 +209,12 @@ class Indexes:
         while line.n_open > line.n_may_open:
             line.n_open -= 1
             self._out_of_queue(jobs[line.ready[line.n_open].job_id], clock_s)
+
+    def drop_from_account(self, account: str, job_id: str) -> None:
+        entry = self.accounts[account]
+        del entry[job_id]
+        if not entry:
+            del self.accounts[account]
 
     def promote(self, jobs: Mapping[str, Job], clock_s: float) -> None:
         """Move jobs whose back-off is over by `clock_s` into their lanes."""

@@ -88,6 +88,8 @@ def classify(facts: ExitFacts) -> Ending:
             return _after_notice(facts)
         case StopCause.RENEW:
             return _renewed(_after_notice(facts))
+        case StopCause.BUDGET:
+            return _used_up(_after_notice(facts), facts.stop_reason)
         case None:
             return _unasked(facts)
 
@@ -106,6 +108,8 @@ def _asked(stop: StopCause | None, evidence: str) -> Ending | None:
     """The ending that a stop order explains by itself."""
     if stop is StopCause.CANCEL:
         return Ending(AttemptOutcome.CANCELLED, ExitReason.CANCELLED, evidence)
+    if stop is StopCause.BUDGET:
+        return Ending(AttemptOutcome.CANCELLED, ExitReason.OVER_BUDGET, evidence)
     if stop in LEAVING:
         left = Ending(AttemptOutcome.PREEMPTED, ExitReason.PREEMPTED, evidence)
         return _renewed(left) if stop is StopCause.RENEW else left
@@ -117,6 +121,13 @@ def _renewed(ending: Ending) -> Ending:
     if (ending.outcome, ending.reason) != (AttemptOutcome.PREEMPTED, ExitReason.PREEMPTED):
         return ending
     return Ending(AttemptOutcome.TIMED_OUT, ExitReason.RUN_TIMEOUT, ending.evidence)
+
+
+def _used_up(ending: Ending, why: str | None) -> Ending:
+    """An attempt that was asked to end has ended, unless it was done."""
+    if ending.outcome is AttemptOutcome.SUCCEEDED:
+        return ending
+    return Ending(AttemptOutcome.CANCELLED, ExitReason.OVER_BUDGET, why or ending.evidence)
 
 
 def _after_notice(facts: ExitFacts) -> Ending:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from .budgets import Budget, accounts_of
 from .devices import count, placement_masks
 from .estimates import Estimates
 from .holds import AgentsStop, Hold, Standing
@@ -32,6 +33,10 @@ class State:
     """By selector; matching jobs are not started."""
     agents_stop: AgentsStop | None = None
     """Set: no session may submit."""
+    budgets: dict[str, Budget] = field(default_factory=dict)
+    """By `session s1` or `project p`."""
+    spent: dict[str, float] = field(default_factory=dict)
+    """Device-seconds that ended attempts used, of every session and project."""
     spoiled: set[str] = field(default_factory=set)
     """Arrays with live tasks of which a task has ended, and not well."""
     standings: dict[str, Standing] = field(default_factory=dict)
@@ -55,6 +60,9 @@ class State:
         old = self.jobs.get(job.job_id)
         if old is not None:
             self.index.remove_job(old, self.clock_s)
+        else:
+            for account in accounts_of(job):
+                self.index.accounts.setdefault(account, {})[job.job_id] = None
         self.jobs[job.job_id] = job
         self.index.add_job(job, self.clock_s, is_held=self.hold_on(job) is not None)
         self._settle_array(job)
@@ -63,6 +71,8 @@ class State:
         job = self.jobs.pop(job_id)
         self.index.remove_job(job, self.clock_s)
         self.recent.pop(job_id, None)
+        for account in accounts_of(job):
+            self.index.drop_from_account(account, job_id)
         self._settle_array(job)
 
     def _settle_array(self, job: Job) -> None:

@@ -65,6 +65,8 @@ class StopCause(StrEnum):
     """Its node is being drained, or its devices were reserved; it checkpoints and is requeued."""
     RENEW = "renew"
     """It reached its time limit, and its job goes on as a new attempt; it checkpoints and is requeued."""
+    BUDGET = "budget"
+    """A budget of its session or project is used up; it may checkpoint, and its job ends."""
 
 
 LEAVING = frozenset({StopCause.PREEMPT, StopCause.SHUTDOWN, StopCause.PAUSE, StopCause.DRAIN, StopCause.RENEW})
@@ -128,6 +130,8 @@ class ExitReason(StrEnum):
     QUEUE_TIMEOUT = "queue_timeout"
     DEPENDENCY_UNMET = "dependency_unmet"
     """What it waited for ended otherwise than it had to; it never started."""
+    OVER_BUDGET = "over_budget"
+    """The device time that its session or project may use was used up."""
     NO_CHECKPOINT_PROGRESS = "no_checkpoint_progress"
     """Restarted three times without a newer checkpoint, by itself or at its time limit."""
     PREEMPTED = "preempted"
@@ -165,6 +169,7 @@ FAILURE_CLASSES: Mapping[ExitReason, FailureClass] = MappingProxyType(
             ExitReason.REQUEUE_ASKED,
             ExitReason.CANCELLED,
             ExitReason.QUEUE_TIMEOUT,
+            ExitReason.OVER_BUDGET,
         ),
         FailureClass.NONE,
     )

@@ -57,6 +57,7 @@ def _explain_attempt(job: Job, attempt: Attempt, paper: Round) -> Reasons:
             StopCause.PREEMPT: f"leaves for {stop.beneficiary}",
             StopCause.CANCEL: "is being cancelled",
             StopCause.TIMEOUT: "reached its time limit",
+            StopCause.BUDGET: "ends because a budget is used up",
             StopCause.HANG: "made no progress and is being stopped",
             StopCause.SHUTDOWN: "stops because the runtime goes down",
             StopCause.PAUSE: "is being paused",

@@ -18,6 +18,7 @@ from runtime.model.leaving import grace_of
 from runtime.model.nouns import Job, Placement
 from runtime.model.state import State
 
+from .budgeting import next_used_up_s
 from .decision import Expire, Preempt, Start, TimeOut
 from .fairshare import FairShares
 from .heads import allowed, block, reach
@@ -215,6 +216,7 @@ def _plan_wake(paper: Round, n_expired: int) -> None:
         paper.wake_at(state.index.limits[n_over].at_s)
     if n_expired < len(state.index.deadlines):
         paper.wake_at(state.index.deadlines[n_expired].at_s)
+    paper.wake_at(next_used_up_s(state, paper.now_s))
     for standing in state.standings.values():
         for reservation in standing.reservations:
             paper.wake_at(reservation.until_s)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from runtime.model.budgets import Budget, BudgetScope, budget_key
 from runtime.model.devices import mask_of, placement_masks
 from runtime.model.events import (
     AgentsAllowed,
     AgentsStopped,
+    BudgetLifted,
+    BudgetSet,
     DevicesBusySeen,
     DevicesReserved,
     DevicesUnreserved,
@@ -58,6 +61,22 @@ def unpause(scope: HoldScope, name: str | None) -> Meaning:
             message = f"there is no hold on {hold_key(scope, name)}; holds there are: {there_are}"
             raise refused(ErrorKind.NOT_FOUND, "no_such_hold", message)
         return [HoldLifted(scope=scope, name=name)]
+
+    return meaning
+
+
+def set_budget(budget: Budget) -> Meaning:
+    """Limit what a session or project may use; an earlier limit of the same is replaced."""
+    return lambda state, now_s: [] if state.budgets.get(budget.key) == budget else [BudgetSet(budget=budget)]
+
+
+def lift_budget(scope: BudgetScope, name: str) -> Meaning:
+    def meaning(state: State, now_s: float) -> Sequence[Event]:
+        if budget_key(scope, name) not in state.budgets:
+            there_are = ", ".join(state.budgets) or "none"
+            message = f"there is no budget of {budget_key(scope, name)}; budgets there are: {there_are}"
+            raise refused(ErrorKind.NOT_FOUND, "no_such_budget", message)
+        return [BudgetLifted(scope=scope, name=name)]
 
     return meaning
 

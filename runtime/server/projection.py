@@ -16,6 +16,8 @@ from runtime.model.events import (
     AgentsStopped,
     AttemptEnded,
     AttemptStarted,
+    BudgetLifted,
+    BudgetSet,
     CheckpointSeen,
     DevicesBusySeen,
     DevicesReserved,
@@ -94,7 +96,7 @@ def project(changes: RowChanges, recorded: Recorded, before: Job | None, after: 
     match recorded.event:
         case NodeJoined() | NodeLeft() | SessionFenced() | JobSubmitted():
             return
-        case HoldPlaced() | HoldLifted() | AgentsStopped() | AgentsAllowed():
+        case HoldPlaced() | HoldLifted() | AgentsStopped() | AgentsAllowed() | BudgetSet() | BudgetLifted():
             return
         case NodeStateSet() | DevicesReserved() | DevicesUnreserved() | DevicesBusySeen():
             return

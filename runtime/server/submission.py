@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runtime.model.events import JobSubmitted, SessionFenced
+from runtime.model.events import BudgetSet, JobSubmitted, SessionFenced
 from runtime.model.nouns import Job
 from runtime.model.state import State
 from runtime.scheduling.asking import describe_shape
@@ -18,6 +18,7 @@ from runtime.scheduling.quotas import describe_quota, too_small
 from runtime.store.history import JobRow
 from runtime_client.models import ErrorKind, JobSpec
 
+from .budget_check import budget_of_session, check_budgets
 from .draft import OWNER, Actor, Draft
 from .intake import job_from_spec
 from .projection import new_job_row
@@ -124,6 +125,7 @@ def new_job(
             ErrorKind.INVALID, "infeasible", f"it could never start here: it {why_not}", path="compute.num_accelerators"
         )
     _check_quotas(job, policy)
+    check_budgets(draft.state, job, spec, now_s=draft.at_s)
     if not spec.depends_on:
         return job, spec
     tokens = {key: row.job_id for key, row in known.jobs_by_token.items()} | fresh.by_token
@@ -137,6 +139,9 @@ def record(draft: Draft, job: Job, spec: JobSpec, *, run_id: str, spec_json: dic
     actor = actor_of(spec)
     if spec.session is not None and spec.session.fence > draft.state.fences.get(spec.session.session_id, 0):
         draft.add(SessionFenced(session_id=spec.session.session_id, fence=spec.session.fence), actor)
+    budget = budget_of_session(spec)
+    if budget is not None and draft.state.budgets.get(budget.key) != budget:
+        draft.add(BudgetSet(budget=budget), actor)
     if spec.depends_on:
         spec_json = {**spec_json, "depends_on": [one.model_dump(mode="json") for one in spec.depends_on]}
     row = new_job_row(job, run_id=run_id, idempotency_token=spec.idempotency_token, spec=spec_json)
@@ -183,6 +188,7 @@ def foretell(
     _check_agents(state, spec)
     _check_fence(state, spec)
     job = job_of(state, spec, number=number, now_s=now_s, policy=policy).but(job_id=THIS_JOB)
+    check_budgets(state, job, spec, now_s=now_s)
     if spec.depends_on:
         tokens = {key: row.job_id for key, row in known.jobs_by_token.items()}
         names = Names(by_token=tokens, by_position={}, past=known.past)

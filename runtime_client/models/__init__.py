@@ -1,5 +1,6 @@
 """The wire contract, defined once: what programs send to the runtime and what it answers."""
 
+from .budgets import BudgetRequest, BudgetScope, BudgetSelector, BudgetView
 from .graph import MAX_TASKS, ArraySpec, ArrayTask, ArrayView, Condition, DependsOn, read_indexes
 from .operator import (
     AgentsStopRequest,
@@ -74,6 +75,10 @@ __all__ = [
     "ArrayTask",
     "ArrayView",
     "AttemptView",
+    "BudgetRequest",
+    "BudgetScope",
+    "BudgetSelector",
+    "BudgetView",
     "CodeSource",
     "Compute",
     "Condition",

@@ -75,14 +75,22 @@ class World:
     over: list[tuple[str, int]] = field(default_factory=list)
     """Attempts that have ended."""
     wake_s: float | None = None
+    used_s: float = 0.0
+    """Device-seconds of attempts that have ended."""
 
     @property
     def state(self) -> State:
         return self.journal.state
 
     def record(self, event: Event) -> None:
+        before = self.state.jobs.get(event.job_id) if isinstance(event, AttemptEnded) else None
         self.journal.record(event, self.now_s)
         check_event(self.state, self.journal.recorded)
+        if before is not None and before.attempt is not None and self.state.jobs.get(before.job_id) is not before:
+            n_devices = sum(len(placement.devices) for placement in before.attempt.placements)
+            self.used_s += n_devices * (self.now_s - before.attempt.ordered_at_s)
+        charged_s = sum(seconds for name, seconds in self.state.spent.items() if name.startswith("project "))
+        require(abs(charged_s - self.used_s) < 1e-6, "all device time is charged to a project, once", charged_s)
 
     def choose(self, jobs: list[Job]) -> Job | None:
         return jobs[self.pick(len(jobs))] if jobs else None

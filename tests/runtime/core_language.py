@@ -84,6 +84,7 @@ def job(
     not_before_s: float = 0.0,
     experiment: str = "test",
     project: str = "default",
+    session: str | None = None,
 ) -> Job:
     """A new job; its place in the order is the number in its id."""
     level = DEFAULT_CLASSES[priority]
@@ -92,7 +93,7 @@ def job(
         order=int(job_id.lstrip("j")),
         project=project,
         experiment=experiment,
-        session_id=None,
+        session_id=session,
         priority_class=priority,
         priority=level.priority,
         is_preemptible=level.is_preemptible if is_preemptible is None else is_preemptible,

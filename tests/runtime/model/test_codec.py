@@ -57,6 +57,8 @@ def test_every_event_has_a_name_in_snake_case() -> None:
         "hold_lifted",
         "agents_stopped",
         "agents_allowed",
+        "budget_set",
+        "budget_lifted",
         "node_state_set",
         "devices_reserved",
         "devices_unreserved",

@@ -265,6 +265,19 @@ def loses_a_field_in_the_snapshot(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(codec, "_field_names", lambda cls: tuple(n for n in sound(cls) if n != "checkpoint_at_s"))
 
 
+def charges_nobody(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(apply_module, "accounts_of", lambda job: iter(()))
+
+
+def keeps_ended_jobs_on_account(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Indexes, "drop_from_account", lambda self, account, job_id: None)
+
+
+def forgets_what_was_spent(patch: pytest.MonkeyPatch) -> None:
+    sound = codec.encode_state
+    patch.setattr(codec, "encode_state", lambda state: {**sound(state), "spent": {}})
+
+
 def forgets_holds(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(State, "hold_on", lambda self, job: None)
 
@@ -435,6 +448,9 @@ FAULTS = (
     Fault(name="attempts_forgotten", plant=forgets_earlier_attempts, caught_by="running time is counted"),
     Fault(name="endless_running", plant=never_uses_up_its_running_time, caught_by="has used up its running time"),
     Fault(name="renewal_counted", plant=counts_a_renewal_as_a_preemption, caught_by="only a preemption counts"),
+    Fault(name="charged_to_nobody", plant=charges_nobody, caught_by="charged to a project, once"),
+    Fault(name="account_kept", plant=keeps_ended_jobs_on_account, caught_by="index `accounts` equals"),
+    Fault(name="spent_lost", plant=forgets_what_was_spent, caught_by="a snapshot holds the whole"),
     Fault(name="hold_forgotten", plant=forgets_holds, caught_by="`held` equals", has_operator=True),
     Fault(name="held_in_queue", plant=leaves_held_jobs_in_the_queue, caught_by="`held` equals", has_operator=True),
     Fault(name="closed_used", plant=places_on_closed_devices, caught_by="`free` equals", has_operator=True),
