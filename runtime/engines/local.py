@@ -34,6 +34,7 @@ from runtime.engines.contract import (
     NotLaunched,
     StopAttempt,
 )
+from runtime.engines.core_shares import core_shares
 from runtime.engines.device_watch import DeviceWatch, Looks
 from runtime.engines.launcher_link import LauncherUnavailable, plain_launcher
 from runtime.engines.preparation import (
@@ -72,6 +73,7 @@ from runtime.node.device_probe import DeviceProbe, probe_for
 from runtime.node.devices import find_devices, memory_mb, usable_cores
 from runtime.node.launch_errors import CannotLaunch
 from runtime.node.mounts import check_answers, places_of
+from runtime.node.pinning import is_pinned, pin
 from runtime.node.sockets import socket_folder
 from runtime_client.home import CODE_FOLDER
 
@@ -126,6 +128,7 @@ class LocalEngine:
         self._attempts_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         sockets = socket_folder(self._home)
         self._locks = device_locks_for(devices, self._environ)
+        self._cores = core_shares((d.index for d in devices), os.sched_getaffinity(0), usable_cores())
         has_real = any(d.kind != "cpu" and not d.is_fake for d in devices)
         self._facts = NodeFacts(
             node_id=NODE_ID,
@@ -186,9 +189,13 @@ class LocalEngine:
         if order.key in self._watched:
             return  # Ordered twice, and prepared meanwhile.
         self._watched[order.key] = watched
+        is_exclusive = spec_of(order).compute.exclusive
+        self._cores.add(order, NODE_ID, is_exclusive=is_exclusive)
         if watched.find_supervisor() is not None:
             self._look(watched)
             return
+        if is_exclusive:
+            await self._pin_all()  # Before it starts, everybody else is off its cores.
         watched.launch_asked_at = time.monotonic()
         refusal = await self._devices_watch.refusal(watched)
         if refusal is None:
@@ -308,6 +315,8 @@ class LocalEngine:
     async def _launch_warm(self, watched: Watched) -> bool:
         """Start it from a fork server, if one fits. False: it is to be started cold; its order says why."""
         prepared = watched.prepared
+        if prepared.record is not None:
+            prepared.record["cores"] = sorted(self._cores.of(watched.key))
         if prepared.record is None or watched.n_launches > 1:
             return False  # Its order is written, and says all that a launcher needs.
         choice = await self._warm.choose(prepared.warm)
@@ -421,6 +430,7 @@ class LocalEngine:
         while True:
             await asyncio.sleep(self._sweep_s)
             await self._warm.expire()
+            await self._pin_all()
             for watched in list(self._watched.values()):
                 try:
                     self._sweep(watched)
@@ -467,8 +477,16 @@ class LocalEngine:
         for one in reports:
             self._report(one)
 
+    async def _pin_all(self) -> None:
+        """Move attempts whose cores are others now: an exclusive one came, or has left."""
+        for watched in list(self._watched.values()):
+            pid, cores = watched.supervisor_pid, self._cores.of(watched.key)
+            if pid is not None and not watched.is_ending and not is_pinned(pid, cores):
+                await asyncio.to_thread(pin, pid, cores)
+
     def _forget(self, watched: Watched) -> None:
         self._watched.pop(watched.key, None)
+        self._cores.drop(watched.key)
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -64,6 +64,9 @@ def supervise(folder: str, *, is_warm: bool = False) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, _BLOCKED)
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     name_process(f"nl {order['job_id']}.{order['attempt']}")
+    if order.get("cores"):
+        with contextlib.suppress(OSError):  # They were taken away meanwhile; the engine will see.
+            os.sched_setaffinity(0, order["cores"])
     order["cgroup"] = cgroups.make(order["marker"])
     try:
         is_ours = _claim(folder, order)

@@ -63,6 +63,8 @@ class Compute(Wire):
     """Devices in all. A device is an accelerator, or one CPU slot on a machine without."""
     accelerator_type: str | None = Field(default=None, max_length=100)
     """Model name such as `H100`, or the form `GPU_8xH100`; None takes any device."""
+    exclusive: bool = False
+    """Nothing else on its devices, nor on the cores that belong to them: for work whose result is a time or a speed."""
 
 
 class LaunchMode(StrEnum):

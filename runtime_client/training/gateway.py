@@ -1,14 +1,18 @@
-"""The few calls of the metrics gateway that logging needs, in MLflow's REST form. Knows httpx, not mlflow."""
+"""The few calls of the metrics gateway that logging needs, in MLflow's REST form. Standard library only.
+
+No httpx here: importing it draws from Python's global random generator (by way of rich, where that is installed), and
+this runs in a thread beside a training whose curve must not depend on when that happens.
+"""
 
 from __future__ import annotations
 
+import http.client
 import json
 import math
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
-
-import httpx
+from urllib.parse import SplitResult, urlsplit
 
 API = "/api/2.0/mlflow/"
 OWN_RUN_TAG = "nightlab.own_run"
@@ -35,14 +39,10 @@ class Gateway:
     """Sends points for one attempt. Belongs to one thread."""
 
     def __init__(self, url: str, token: str | None, *, timeout_s: float = 10.0) -> None:
-        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
-        self._http = httpx.Client(
-            base_url=url.rstrip("/"),
-            headers=headers,
-            timeout=httpx.Timeout(timeout_s, connect=3.0),
-            trust_env=False,
-            verify=url.startswith("https:"),
-        )
+        self._headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+        place = urlsplit(url)
+        self._path = place.path.rstrip("/") + API
+        self._http = _connection(place, timeout_s)
         self._run_id: str | None = None
         self.problem = ""
         """Why the last batch was not sent."""
@@ -62,17 +62,26 @@ class Gateway:
 
     def _post(self, path: str, body: dict[str, Any]) -> tuple[Outcome, Any]:
         try:
-            response = self._http.post(API + path, content=json.dumps(body))
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            self._http.request("POST", self._path + path, body=json.dumps(body), headers=self._headers)
+            response = self._http.getresponse()
+            status, text = response.status, response.read()
+            if status < 400:
+                return Outcome.SENT, json.loads(text)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            self._http.close()  # the next request connects again
             self.problem = f"{type(error).__name__}: {error}"
             return Outcome.AWAY, None
-        status = response.status_code
-        if status < 400:
-            return Outcome.SENT, response.json()
-        self.problem = f"status {status}: {response.text[:300]}"
+        self.problem = f"status {status}: {text[:300].decode(errors='replace')}"
         if status >= 500 or status in _WILL_PASS:
             return Outcome.AWAY, None
         return (Outcome.OVER if status in (401, 403, 409) else Outcome.REFUSED), None
+
+
+def _connection(place: SplitResult, timeout_s: float) -> http.client.HTTPConnection:
+    """Connects with the first request."""
+    if place.scheme == "https":
+        return http.client.HTTPSConnection(place.hostname or "", place.port, timeout=timeout_s)
+    return http.client.HTTPConnection(place.hostname or "", place.port, timeout=timeout_s)
 
 
 def _number(value: float) -> float | str:

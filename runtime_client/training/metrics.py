@@ -79,7 +79,7 @@ class Sender:
             return done
 
     def _run(self) -> None:
-        from .gateway import Gateway  # httpx takes a tenth of a second: not before the first point
+        from .gateway import Gateway  # not before the first point: it has to know TLS
 
         gateway = Gateway(self._url, self._token)
         n_failures = 0

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,30 @@ def test_a_later_attempt_resumes_from_the_newest_whole_checkpoint(tmp_path: Path
             assert (await run_to_end(lab, job(show, attempt=2, resume_step=5))).log_tail == "step-5\n2\n"
             unset = await run_to_end(lab, job("echo ${NIGHTLAB_RESUME_FROM-unset}", job_id="j2"))
             assert unset.log_tail == "unset\n"
+
+    asyncio.run(run())
+
+
+def test_a_checkpoint_that_lost_one_of_its_files_is_not_resumed_from(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with local_lab(tmp_path) as lab:
+            make = f"{sys.executable} -c 'from runtime_client.training import checkpoint as c; c(1, 1); c(2, 2)'"
+            damage = "rm $NIGHTLAB_CHECKPOINT_DIR/step-2/state.pickle; exit 75"
+            assert (await run_to_end(lab, job(f"{make}; {damage}"))).checkpoint_step is not None
+            show = "basename $NIGHTLAB_RESUME_FROM"
+            assert (await run_to_end(lab, job(show, attempt=2, resume_step=2))).log_tail == "step-1\n"
+
+    asyncio.run(run())
+
+
+def test_a_job_with_a_time_limit_knows_when_it_is_over(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with local_lab(tmp_path) as lab:
+            before = time.time()
+            show = "echo ${NIGHTLAB_DEADLINE-unset}"
+            deadline = float((await run_to_end(lab, job(show, timeout_minutes=10))).log_tail)
+            assert before + 600 <= deadline <= time.time() + 600.001
+            assert (await run_to_end(lab, job(show, job_id="j2"))).log_tail == "unset\n"
 
     asyncio.run(run())
 

@@ -159,6 +159,29 @@ def test_points_that_were_never_sent_come_with_the_checkpoint(
     assert points(world, script) == [("loss", 1 / step, step) for step in range(1, 7)]
 
 
+DRAWS = """
+import random, sys
+import numpy
+from runtime_client import training
+random.seed(1)
+numpy.random.seed(1)
+before = random.getstate(), numpy.random.get_state()[1].tolist()
+training.restore()
+training.log_metrics({"loss": 1.0}, step=1)
+assert training.flush_metrics(20.0)
+training.end_step(1, "state", every=1)
+assert (random.getstate(), numpy.random.get_state()[1].tolist()) == before
+"""
+
+
+def test_nothing_of_it_draws_from_the_generators_of_the_script(
+    world: GatewayWorld, script: Script, tmp_path: Path
+) -> None:
+    code, errors = run_script(world, script, DRAWS, tmp_path)
+    assert (code, errors) == (0, "")
+    assert points(world, script) == [("loss", 1.0, 1)]
+
+
 def test_a_name_that_mlflow_would_refuse_is_refused_at_once(
     world: GatewayWorld, script: Script, tmp_path: Path
 ) -> None:

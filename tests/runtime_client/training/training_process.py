@@ -41,7 +41,7 @@ class Attempt:
             of_rank = {"RANK": str(rank), "WORLD_SIZE": str(self._n_ranks)} if self._n_ranks > 1 else {}
             process = subprocess.Popen(
                 command,
-                env=PLAIN | self.environment() | of_rank | more,
+                env=PLAIN | {"OMP_NUM_THREADS": "1"} | self.environment() | of_rank | more,
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
