@@ -38,6 +38,7 @@ MEASURES = {
     "sched.philly_lost_percent": "sched:philly_lost_percent",
     "sched.philly_rest_ratio": "sched:philly_rest_ratio",
     "sched.overload_p99_s": "sched:overload_p99_s",
+    "sched.openb_allocation": "openb:openb_allocation",
     "sched.busy_percent": "busy:busy_percent",
     "agent.step_ms": "agent:step_ms",
     "cli.help_ms": "cli:help_ms",
@@ -55,7 +56,9 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ids", nargs="*", metavar="ID", help=", ".join(MEASURES))
     parser.add_argument("--quick", action="store_true", help="fewer repetitions, under 50 s an id")
-    parser.add_argument("--traces", metavar="DIR", help="folder of philly_jobs.csv; NIGHTLAB_TRACES without it")
+    parser.add_argument(
+        "--traces", metavar="DIR", help="folder of philly_jobs.csv and the openb lists; NIGHTLAB_TRACES without it"
+    )
     args = parser.parse_args(argv)
     if args.traces is not None:
         os.environ["NIGHTLAB_TRACES"] = args.traces

@@ -51,6 +51,11 @@ class Asked:
     command: tuple[str, ...]
     n_devices: int | None
     accelerator_type: str | None
+    accelerator_memory_gb: float | None = None
+    accelerator_share: float | None = None
+    cpus: float | None = None
+    memory_gb: float | None = None
+    exclusive: bool | None = None
     run_name: str | None
     experiment: str | None
     priority: str | None
@@ -81,8 +86,24 @@ def run(
         int | None, typer.Option("--gpus", "--devices", min=1, help="Devices in all.", show_default="1")
     ] = None,
     accelerator_type: Annotated[
-        str | None, typer.Option("--type", help="Device model, such as H100.", show_default="any", metavar="MODEL")
+        str | None,
+        typer.Option(
+            "--type", help="Device model, such as H100, or any of H100|A100.", show_default="any", metavar="MODEL"
+        ),
     ] = None,
+    gpu_memory: Annotated[
+        float | None, typer.Option(help="The least memory of each device, in GB.", metavar="GB")
+    ] = None,
+    share: Annotated[
+        float | None, typer.Option(help="The part of one device that it takes, such as 0.5.", show_default="1")
+    ] = None,
+    cpus: Annotated[float | None, typer.Option(help="Cores set aside for each device.", show_default="none")] = None,
+    memory: Annotated[
+        float | None, typer.Option(help="Memory set aside for each device, in GB.", show_default="none", metavar="GB")
+    ] = None,
+    exclusive: Annotated[
+        bool, typer.Option("--exclusive", help="Nothing else on its devices and their cores.")
+    ] = False,
     name: Annotated[str | None, typer.Option(help="Name of the MLflow run.")] = None,
     experiment: Annotated[str | None, typer.Option(help="Experiment.", show_default="the folder's name")] = None,
     priority: Annotated[PriorityClass | None, typer.Option(help="Priority class.", show_default="normal")] = None,
@@ -157,6 +178,11 @@ def run(
         command=tuple(command or ()),
         n_devices=gpus,
         accelerator_type=accelerator_type,
+        accelerator_memory_gb=gpu_memory,
+        accelerator_share=share,
+        cpus=cpus,
+        memory_gb=memory,
+        exclusive=exclusive or None,
         run_name=name,
         experiment=experiment,
         priority=priority,
@@ -254,7 +280,15 @@ def _from_flags(asked: Asked) -> dict[str, Any]:
         "env_variables": dict(split_pair(pair, "--env") for pair in asked.env) or None,
     }
     nested: dict[str, dict[str, Any]] = {
-        "compute": {"num_accelerators": asked.n_devices, "accelerator_type": asked.accelerator_type},
+        "compute": {
+            "num_accelerators": asked.n_devices,
+            "accelerator_type": asked.accelerator_type,
+            "accelerator_memory_gb": asked.accelerator_memory_gb,
+            "accelerator_share": asked.accelerator_share,
+            "cpus": asked.cpus,
+            "memory_gb": asked.memory_gb,
+            "exclusive": asked.exclusive,
+        },
         "array": {"indexes": asked.array, "parallel": asked.parallel},
         "environment": {"python": None if asked.python is None else named_python(asked.python)},
         "code_source": {

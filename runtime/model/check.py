@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from math import log2
 
+from .amounts import check_amounts, index_amounts
 from .errors import InvariantViolation
 from .holds import CLOSED, NodeState, Standing
 from .indexes import ArrayLine, Deadline, Delayed, Indexes, Lane, Queued
-from .nouns import Attempt, Job
+from .nouns import WHOLE, Attempt, Job
 from .state import State
 from .states import HOLDING, JobState
 
@@ -24,6 +25,7 @@ def check(state: State) -> None:
     for job_id, job in state.jobs.items():
         _check_job(state, job_id, job)
     _check_devices(state)
+    check_amounts(state)
     _check_indexes(state)
     for node_id, node in state.nodes.items():
         _require(state, node.node_id == node_id, "a node is filed under its id", f"{node.node_id} under {node_id}")
@@ -113,7 +115,16 @@ def _check_attempt(state: State, job: Job, attempt: Attempt) -> None:
         job_id,
     )
     rank = 0
+    needs = job.shape.needs
     for placement in attempt.placements:
+        n_groups = len(placement.devices) // (job.shape.devices_per_node or 1) if placement.devices else 1
+        found = f"{job_id}: {placement}"
+        taken = WHOLE if needs is None else needs.device_thousandths
+        _require(state, placement.device_thousandths == taken, "an attempt gets the share it asked for", found, job_id)
+        if needs is not None:
+            n_given = (placement.cpu_milli, placement.memory_mb)
+            is_enough = n_given[0] >= n_groups * needs.cpu_milli and n_given[1] >= n_groups * needs.memory_mb
+            _require(state, is_enough, "an attempt gets the cores and memory it asked for", found, job_id)
         _require(state, placement.first_rank == rank, "ranks follow each other", f"{job_id}: {placement}", job_id)
         rank += len(placement.devices)
         per_node = job.shape.devices_per_node
@@ -136,8 +147,11 @@ def _check_devices(state: State) -> None:
                 name = f"{placement.node_id}:{device}"
                 _require(state, device in there, "placements are on existing devices", name, job.job_id)
                 wanted = job.shape.accelerator
-                fits = wanted is None or there[device] == wanted
+                others = () if job.shape.needs is None else job.shape.needs.or_accelerators
+                fits = wanted is None or there[device] in (wanted, *others)
                 _require(state, fits, "a job holds the kind of device it asked for", f"{name}: {wanted}", job.job_id)
+                if placement.device_thousandths < WHOLE:
+                    continue
                 other = taken.setdefault((placement.node_id, device), job.job_id)
                 rule = "no device in two attempts"
                 _require(state, other == job.job_id, rule, f"{name} in {other} and {job.job_id}", job.job_id)
@@ -164,6 +178,11 @@ def _check_indexes(state: State) -> None:
         "stopping",
         "movable",
         "limits",
+        "used_shares",
+        "used_cpu",
+        "used_memory",
+        "n_alive",
+        "grounds",
     ):
         kept, slow = getattr(state.index, name), getattr(expected, name)
         _require(state, kept == slow, f"index `{name}` equals its recomputation", f"kept {kept}, should be {slow}")
@@ -177,8 +196,9 @@ def recompute_indexes(state: State) -> Indexes:
         for job in state.jobs.values()
         if job.attempt is not None
         for placement in job.attempt.placements
-        for device in placement.devices
+        for device in (*placement.devices, *placement.kept)
     }
+    index_amounts(slow, state)
     for node_id, node in state.nodes.items():
         standing = state.standing(node_id)
         closed = _closed_devices(standing)
@@ -199,8 +219,9 @@ def recompute_indexes(state: State) -> Indexes:
             slow.accounts.setdefault(account, {})[job.job_id] = None
         if job.state in HOLDING:
             slow.holding.add(job.job_id)
-            key = (job.project, job.priority_class)
-            slow.in_use[key] = slow.in_use.get(key, 0) + job.shape.n_devices
+            if job.shape.n_devices:
+                key = (job.project, job.priority_class)
+                slow.in_use[key] = slow.in_use.get(key, 0) + job.shape.n_devices
             _index_holder(slow, job)
         elif job.waits_for or job.unmet is not None:
             slow.waiting.add(job.job_id)

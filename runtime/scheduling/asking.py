@@ -130,4 +130,5 @@ def cores(milli: int) -> str:
 
 def memory(size_mb: int) -> str:
     assert size_mb < UNBOUND, "a node that does not say binds nobody"
-    return f"{size_mb / 1024:g} GiB" if size_mb >= 1024 else f"{size_mb} MiB"
+    gigabytes = size_mb * 2**20 / 1e9
+    return f"{gigabytes:.4g} GB" if gigabytes >= 1 else f"{size_mb} MiB"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 
-from runtime.model.nouns import Job, Shape
+from runtime.model.nouns import WHOLE, Job, Needs, Shape
 from runtime.model.silence import NEVER
 from runtime.model.states import OnTimeout
 from runtime.scheduling.policy import Policy, PriorityClass
@@ -62,25 +63,75 @@ def shape_of(compute: Compute, kinds: Iterable[str]) -> Shape:
     One accelerator (the default) of a grouped type means one group.
 
     Raises:
-        Refused: the number of accelerators is not a multiple of the group.
+        Refused: the number of accelerators is not a multiple of the group, or the types differ in their groups.
     """
-    wanted = compute.accelerator_type
-    if wanted is None:
-        return Shape(n_devices=compute.num_accelerators)
-    grouped = _GROUPED.fullmatch(wanted)
-    if grouped is None:
-        return Shape(n_devices=compute.num_accelerators, accelerator=_known_kind(wanted, kinds))
-    group = int(grouped["n"])
+    known = tuple(kinds)
+    names, group = _types(compute)
+    accepted = tuple(dict.fromkeys(_known_kind(name, known) for name in names))
+    n_devices = compute.num_accelerators if group is None else _whole_groups(compute, names[0], group)
+    if group is not None and compute.accelerator_share not in (None, 1):
+        raise refused(
+            ErrorKind.INVALID,
+            "share_of_a_group",
+            f"compute.accelerator_share: only a job of one accelerator takes a share, and {compute.accelerator_type} "
+            f"stands for {group}; use the accelerator_type {names[0]}",
+            path="compute.accelerator_share",
+        )
+    return Shape(
+        n_devices=n_devices,
+        accelerator=accepted[0] if accepted else None,
+        devices_per_node=group,
+        needs=_needs(compute, accepted[1:]),
+    )
+
+
+def _types(compute: Compute) -> tuple[list[str], int | None]:
+    """The device models that will do, and the group that they come in."""
+    wanted = [] if compute.accelerator_type is None else compute.accelerator_type.split("|")
+    names: list[str] = []
+    groups: list[int | None] = []
+    for text in (name.strip() for name in wanted):
+        grouped = _GROUPED.fullmatch(text)
+        names.append(text if grouped is None else grouped["kind"])
+        groups.append(None if grouped is None else int(grouped["n"]))
+    if not all(names) or len(set(groups)) > 1:
+        raise refused(
+            ErrorKind.INVALID,
+            "unequal_types",
+            f"compute.accelerator_type: {compute.accelerator_type!r} is no list of like types; use such as "
+            "`H100|A100`, or `GPU_8xH100|GPU_8xA100`",
+            path="compute.accelerator_type",
+        )
+    return names, groups[0] if groups else None
+
+
+def _needs(compute: Compute, others: tuple[str, ...]) -> Needs | None:
+    needs = Needs(
+        or_accelerators=others,
+        device_memory_mb=_rounded_up((compute.accelerator_memory_gb or 0) * 1e9 / 2**20),
+        device_thousandths=WHOLE if compute.accelerator_share is None else round(compute.accelerator_share * WHOLE),
+        cpu_milli=_rounded_up((compute.cpus or 0) * 1000),
+        memory_mb=_rounded_up((compute.memory_gb or 0) * 1e9 / 2**20),
+        is_exclusive=compute.exclusive,
+    )
+    return None if needs == Needs() else needs
+
+
+def _rounded_up(amount: float) -> int:
+    return math.ceil(round(amount, 3))
+
+
+def _whole_groups(compute: Compute, kind: str, group: int) -> int:
     n_devices = group if compute.num_accelerators == 1 else compute.num_accelerators
     if n_devices % group:
         raise refused(
             ErrorKind.INVALID,
             "not_whole_groups",
             f"compute.num_accelerators: {n_devices} is not a multiple of {group}, the devices on each node that "
-            f"{wanted} stands for; use {group} or {2 * group}, or the accelerator_type {grouped['kind']}",
+            f"{compute.accelerator_type} stands for; use {group} or {2 * group}, or the accelerator_type {kind}",
             path="compute.num_accelerators",
         )
-    return Shape(n_devices=n_devices, accelerator=_known_kind(grouped["kind"], kinds), devices_per_node=group)
+    return n_devices
 
 
 def _known_kind(name: str, kinds: Iterable[str]) -> str:

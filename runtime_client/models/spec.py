@@ -29,6 +29,14 @@ def _off(value: Any) -> Any:
 
 Minutes = Annotated[float, Field(gt=0, le=60 * 24 * 366, allow_inf_nan=False)]
 
+
+def _listed(value: Any) -> Any:
+    """A list of device models is the same as their names with `|` between them."""
+    if isinstance(value, list | tuple) and value and all(isinstance(name, str) for name in value):
+        return "|".join(value)
+    return value
+
+
 HangMinutes = Annotated[Minutes | Literal["off"] | None, BeforeValidator(_off)]
 
 
@@ -61,10 +69,33 @@ class Compute(Wire):
 
     num_accelerators: int = Field(default=1, ge=1, le=65536)
     """Devices in all. A device is an accelerator, or one CPU slot on a machine without."""
-    accelerator_type: str | None = Field(default=None, max_length=100)
-    """Model name such as `H100`, or the form `GPU_8xH100`; None takes any device."""
+    accelerator_type: Annotated[str | None, BeforeValidator(_listed)] = Field(default=None, max_length=400)
+    """Model name such as `H100`, or the form `GPU_8xH100`; None takes any device.
+
+    `H100|A100`, or a list of names, takes any of them, best first; all devices of a gang are of one model.
+    """
+    accelerator_memory_gb: float | None = Field(default=None, gt=0, le=2**20, allow_inf_nan=False)
+    """The least memory of each accelerator, in GB (10^9 bytes); None: however much it has."""
+    accelerator_share: float | None = Field(default=None, ge=0.001, le=1, allow_inf_nan=False)
+    """The part of one accelerator that it takes (0.5): others may have the rest. Counted, not enforced."""
+    cpus: float | None = Field(default=None, ge=0.001, le=65536, allow_inf_nan=False)
+    """Cores for each accelerator, or for each group of `GPU_8xH100`. None: none are set aside for it."""
+    memory_gb: float | None = Field(default=None, gt=0, le=2**20, allow_inf_nan=False)
+    """Memory of the node, in GB, for each accelerator or group. None: none is set aside for it."""
     exclusive: bool = False
-    """Nothing else on its devices, nor on the cores that belong to them: for work whose result is a time or a speed."""
+    """Nothing else on its accelerators, nor on the cores that belong to them: for work whose result is a time."""
+
+    @model_validator(mode="after")
+    def _share_is_of_one(self) -> Compute:
+        if self.accelerator_share is None or self.accelerator_share == 1:
+            return self
+        if self.num_accelerators != 1:
+            raise ValueError(
+                f"accelerator_share: only a job of one accelerator takes a share; it asks for {self.num_accelerators}"
+            )
+        if self.exclusive:
+            raise ValueError("accelerator_share: an exclusive job has its accelerator alone; leave one of them out")
+        return self
 
 
 class LaunchMode(StrEnum):

@@ -23,7 +23,7 @@ from runtime.model.events import (
     StopOrdered,
     Then,
 )
-from runtime.model.nouns import Device, Job, Node, Placement, Shape
+from runtime.model.nouns import Device, Job, Needs, Node, Placement, Shape
 from runtime.model.state import State
 from runtime.model.states import AttemptOutcome, ExitReason, JobState, OnTimeout, StopCause
 from runtime.scheduling.asking import describe_placements
@@ -32,10 +32,12 @@ from runtime.scheduling.policy import DEFAULT_CLASSES, Policy
 from runtime.scheduling.schedule import schedule
 
 NOW = 1000.0
+MEMORY_MB = {"H100": 80 * 1024, "A100": 40 * 1024}
+"""Of a device, by kind."""
 
 
 def node(node_id: str, devices: str, generation: int = 1) -> Node:
-    """`4` (CPU slots), `8xH100`, `2xH100+2xA100`."""
+    """`4` (CPU slots), `8xH100`, `2xH100+2xA100`. There are fewer cores than devices, so that some share one."""
     kinds: list[str] = []
     for part in devices.split("+"):
         count, _, kind = part.partition("x")
@@ -45,9 +47,12 @@ def node(node_id: str, devices: str, generation: int = 1) -> Node:
         generation=generation,
         boot_id="boot",
         hostname=node_id,
-        cpus=len(kinds),
+        cpus=(2 * len(kinds) + 2) // 3,
         memory_mb=1024,
-        devices=tuple(Device(index=i, kind=kind, uuid=f"{node_id}-{i}", is_fake=True) for i, kind in enumerate(kinds)),
+        devices=tuple(
+            Device(index=i, kind=kind, uuid=f"{node_id}-{i}", memory_mb=MEMORY_MB.get(kind), is_fake=True)
+            for i, kind in enumerate(kinds)
+        ),
     )
 
 
@@ -73,6 +78,7 @@ def job(
     priority: str = "normal",
     kind: str | None = None,
     per_node: int | None = None,
+    needs: Needs | None = None,
     is_preemptible: bool | None = None,
     submitted_at: float = 0.0,
     grace_s: float = 30.0,
@@ -97,7 +103,7 @@ def job(
         priority_class=priority,
         priority=level.priority,
         is_preemptible=level.is_preemptible if is_preemptible is None else is_preemptible,
-        shape=Shape(n_devices=n_devices, accelerator=kind, devices_per_node=per_node),
+        shape=Shape(n_devices=n_devices, accelerator=kind, devices_per_node=per_node, needs=needs),
         submitted_at_s=submitted_at,
         grace_s=grace_s,
         max_retries=max_retries,

@@ -17,7 +17,7 @@ from runtime.model.estimates import Kind
 from runtime.model.events import Recorded
 from runtime.model.holds import NodeState
 from runtime.model.indexes import Lane, lane_of
-from runtime.model.nouns import Job, Placement, Shape
+from runtime.model.nouns import Job, Needs, Placement, Shape
 from runtime.model.state import State
 from runtime.model.states import JobState
 from runtime.scheduling import fairshare as fairshare_module
@@ -59,10 +59,14 @@ def check_decision(state: State, decision: Decision, *, now_s: float, policy: Po
     paper = round_module.play(state, now_s=now_s, policy=policy)
     promises = {job_id: p.placements for job_id, p in paper.promises.items()}
     view = _View(state, decision, promises, now_s, policy, paper.heads)
-    for start in view.starts:
-        _check_start(view, start)
     for preempt in view.preempts:
         _check_victim(view, preempt)
+    if any(job.shape.needs is not None for job in state.jobs.values()):
+        check_given(state, decision)
+        _check_wake(view)
+        return
+    for start in view.starts:
+        _check_start(view, start)
     _check_promises(view)
     _check_patience(view)
     _check_needed(view)
@@ -350,6 +354,31 @@ def _check_start(view: _View, start: Start) -> None:
     require(job in view.queue, "only jobs that may start are started", start)
     require(start.attempt == job.n_attempts + 1, "attempts are numbered", start)
     require(bool(start.reason), "an action has a reason", start)
+
+
+def check_given(state: State, decision: Decision) -> None:
+    """Each start gets the devices that it asked for, all of one kind where it named several."""
+    for start in decision.actions:
+        if not isinstance(start, Start):
+            continue
+        shape = state.jobs[start.job_id].shape
+        needs = shape.needs or Needs()
+        devices = [
+            device
+            for part in start.placements
+            for device in state.nodes[part.node_id].devices
+            if device.index in part.devices
+        ]
+        require(len(devices) == shape.n_devices, "a gang is whole or absent", start)
+        kinds = {device.kind for device in devices}
+        accepted = {shape.accelerator, *needs.or_accelerators}
+        require(shape.accelerator is None or kinds <= accepted, "a gang gets what it asked for", start)
+        require(not needs.or_accelerators or len(kinds) == 1, "a gang is of one kind", start)
+        require(
+            all((device.memory_mb or 0) >= needs.device_memory_mb for device in devices),
+            "devices have the memory that was asked for",
+            start,
+        )
 
 
 def _check_victim(view: _View, preempt: Preempt) -> None:

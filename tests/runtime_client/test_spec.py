@@ -47,3 +47,19 @@ def test_a_limit_for_hangs_is_minutes_or_off_as_yaml_reads_it(given: Any, expect
 def test_other_limits_for_hangs_are_refused(given: Any) -> None:
     with pytest.raises(ValidationError):
         JobSpec(experiment_name="x", command="true", hang_minutes=given)
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        {"accelerator_share": 0.5, "num_accelerators": 2},
+        {"accelerator_share": 0.5, "exclusive": True},
+        {"accelerator_share": 1.5},
+        {"cpus": 0},
+        {"memory_gb": -1},
+        {"accelerator_type": []},
+    ],
+)
+def test_computing_needs_that_can_not_be_are_refused(compute: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        JobSpec(experiment_name="x", command="true", compute=compute)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
+from core_amounts import AMOUNT_COMMANDS
 from core_driver import QUOTAS, run
 from core_graph import GRAPH_COMMANDS, check_graph
 from core_properties import PropertyBroken
@@ -19,8 +20,10 @@ from core_properties import PropertyBroken
 from runtime.model import apply as apply_module
 from runtime.model import codec, dependencies, outcome
 from runtime.model import usage as usage_module
+from runtime.model.devices import indexes_of
 from runtime.model.errors import IllegalTransition, InvariantViolation
 from runtime.model.estimates import Estimates
+from runtime.model.ground import UNBOUND, CoreGroup
 from runtime.model.holds import Standing
 from runtime.model.indexes import ArrayLine, Indexes
 from runtime.model.leaving import Leaving
@@ -29,10 +32,10 @@ from runtime.model.state import State
 from runtime.model.states import HOLDING
 from runtime.model.usage import Usages
 from runtime.scheduling import fairshare as fairshare_module
+from runtime.scheduling import fit, preempt
 from runtime.scheduling import heads as heads_module
 from runtime.scheduling import order as order_module
 from runtime.scheduling import paper as paper_module
-from runtime.scheduling import preempt
 from runtime.scheduling import round as round_module
 from runtime.scheduling.policy import Policy
 from runtime.scheduling.room import Room
@@ -53,6 +56,8 @@ class Fault:
     policy: Policy | None = None
     has_graph: bool = False
     """Whether it takes jobs that wait for each other, and arrays."""
+    has_needs: bool = False
+    """Whether it takes jobs that ask for more than devices."""
     has_operator: bool = False
     """Whether it takes somebody who pauses, drains and reserves."""
 
@@ -438,7 +443,42 @@ def never_opens_the_next_task(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Indexes, "settle_array", faulty)
 
 
+def forgets_the_cores(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Room, "cpu_left", lambda self, node_id: UNBOUND)
+    patch.setattr(apply_module, "_part_fault", lambda index, part: None)
+
+
+def forgets_the_memory(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Room, "memory_left", lambda self, node_id: UNBOUND)
+    patch.setattr(apply_module, "_part_fault", lambda index, part: None)
+
+
+def lets_others_beside_exclusive_jobs(patch: pytest.MonkeyPatch) -> None:
+    sound = fit._core_groups
+
+    def faulty(room: Room, node_id: str, mask: int) -> Iterator[CoreGroup]:
+        for group in sound(room, node_id, room.index.kinds[node_id][None]):
+            for device in indexes_of(group.devices & mask):
+                yield replace(group, devices=1 << device)
+
+    patch.setattr(fit, "_core_groups", faulty)
+
+
+def gives_shares_out_twice(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Room, "set_left", lambda self, node_id, device, left: None)
+    patch.setattr(apply_module, "_part_fault", lambda index, part: None)
+
+
+def takes_any_kind_of_a_list(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(fit, "kinds_tried", lambda shape: (None,))
+
+
 FAULTS = (
+    Fault(name="cores_forgotten", plant=forgets_the_cores, caught_by="no core is given", has_needs=True),
+    Fault(name="memory_forgotten", plant=forgets_the_memory, caught_by="no memory is given", has_needs=True),
+    Fault(name="not_alone", plant=lets_others_beside_exclusive_jobs, caught_by="is alone on its", has_needs=True),
+    Fault(name="share_twice", plant=gives_shares_out_twice, caught_by="no part of a device", has_needs=True),
+    Fault(name="mixed_gang", plant=takes_any_kind_of_a_list, caught_by="a gang is of one kind", has_needs=True),
     Fault(name="no_waiting", plant=starts_before_its_dependencies, caught_by="index `waiting` equals", has_graph=True),
     Fault(name="any_end", plant=takes_any_end, caught_by="ended as it had to", has_graph=True),
     Fault(name="never_told", plant=never_tells_dependents, caught_by="a job waits for what is live", has_graph=True),
@@ -534,7 +574,7 @@ FAULTS = (
 
 def broken_in_life(seed: int, fault: Fault) -> str | None:
     """What broke first in this life; None: nothing did."""
-    more = GRAPH_COMMANDS if fault.has_graph else ()
+    more = (*(GRAPH_COMMANDS if fault.has_graph else ()), *(AMOUNT_COMMANDS if fault.has_needs else ()))
     try:
         world = run(random.Random(seed).randrange, N_COMMANDS, fault.policy, has_operator=fault.has_operator, more=more)
         check_graph(world.journal.recorded)

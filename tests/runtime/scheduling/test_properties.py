@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from core_amounts import AMOUNT_COMMANDS
 from core_driver import run
 from core_graph import GRAPH_COMMANDS, check_graph
 from hypothesis import HealthCheck, Phase, given, settings
@@ -37,3 +38,8 @@ def test_every_property_holds_among_jobs_that_wait_for_each_other(seed: int) -> 
 @pytest.mark.parametrize("seed", range(10))
 def test_every_property_holds_in_a_long_life(seed: int) -> None:
     run(random.Random(seed).randrange, n_commands=100)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_nothing_is_given_out_twice_among_jobs_with_needs_of_all_kinds(seed: int) -> None:
+    run(random.Random(seed).randrange, n_commands=60, has_operator=seed % 2 == 0, more=AMOUNT_COMMANDS)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lab import key, spec
@@ -21,7 +22,7 @@ from runtime.model.events import (
     StartOrdered,
     StopOrdered,
 )
-from runtime.model.nouns import Placement, Shape
+from runtime.model.nouns import Needs, Placement, Shape
 from runtime.model.state import State
 from runtime.model.states import AttemptOutcome, ExitReason, JobState, StopCause
 from runtime.scheduling.policy import Policy
@@ -79,6 +80,25 @@ def test_output_that_is_no_text_is_shown_with_replacements() -> None:
         ({"accelerator_type": "h100"}, Shape(n_devices=1, accelerator="H100")),
         ({"accelerator_type": "B300"}, Shape(n_devices=1, accelerator="B300")),
         ({"accelerator_type": "GPU_8xH100"}, Shape(n_devices=8, accelerator="H100", devices_per_node=8)),
+        (
+            {"accelerator_type": ["h100", "A100"]},
+            Shape(n_devices=1, accelerator="H100", needs=Needs(or_accelerators=("A100",))),
+        ),
+        (
+            {"accelerator_type": "GPU_8xH100|GPU_8xA100", "cpus": 2.5},
+            Shape(
+                n_devices=8,
+                accelerator="H100",
+                devices_per_node=8,
+                needs=Needs(or_accelerators=("A100",), cpu_milli=2500),
+            ),
+        ),
+        (
+            {"accelerator_memory_gb": 80, "memory_gb": 1.048576, "exclusive": True},
+            Shape(n_devices=1, needs=Needs(device_memory_mb=76294, memory_mb=1000, is_exclusive=True)),
+        ),
+        ({"accelerator_share": 0.25}, Shape(n_devices=1, needs=Needs(device_thousandths=250))),
+        ({"accelerator_share": 1, "exclusive": False}, Shape(n_devices=1)),
         (
             {"accelerator_type": "GPU_8xH100", "num_accelerators": 16},
             Shape(n_devices=16, accelerator="H100", devices_per_node=8),
@@ -188,3 +208,17 @@ def test_cancelling_twice_stops_once() -> None:
 def test_groups_must_be_whole() -> None:
     with pytest.raises(Refused, match="multiple of 8"):
         shape_of(Compute(accelerator_type="GPU_8xH100", num_accelerators=12), [])
+
+
+@pytest.mark.parametrize(
+    ("compute", "code"),
+    [
+        ({"accelerator_type": "GPU_8xH100|A100"}, "unequal_types"),
+        ({"accelerator_type": "H100|"}, "unequal_types"),
+        ({"accelerator_type": "GPU_8xH100", "accelerator_share": 0.5}, "share_of_a_group"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(compute: dict[str, Any], code: str) -> None:
+    with pytest.raises(Refused) as refusal:
+        shape_of(Compute.model_validate(compute), [])
+    assert refusal.value.body.code == code
