@@ -57,6 +57,8 @@ class PolicySpec(Wire):
     projects: dict[Name, ProjectShareSpec] = Field(default_factory=dict)
     fair_share_max_s: Seconds = 604800.0
     min_run_s: Seconds = 0.0
+    preempt_burst: Factor = 2.0
+    preempt_per_hour: Factor = 8.0
     max_stalled: Annotated[int, Field(ge=1, strict=True)] = 3
     max_infrastructure_retries: Count = 3
     retry_backoff_s: Seconds = 5.0
