@@ -16,6 +16,7 @@ from runtime.model.indexes import Indexes
 from runtime.model.nouns import Node, Placement, Shape
 from runtime.scheduling.asking import impossible
 from runtime.scheduling.fit import place
+from runtime.scheduling.room import Room
 from runtime.simulator.workload import TraceJob, node_size, shaped
 
 
@@ -35,6 +36,7 @@ class Reservation:
 
 @dataclass(slots=True)
 class Easy:
+    index: Indexes
     free: Masks
     ends: list[tuple[float, int, Masks]] = field(default_factory=list)
     queue: dict[Shape, list[Waiting]] = field(default_factory=dict)
@@ -44,6 +46,9 @@ class Easy:
 
     def head(self) -> Waiting | None:
         return min((lane[0] for lane in self.queue.values()), key=lambda one: one.order, default=None)
+
+    def place(self, shape: Shape, free: Masks) -> tuple[Placement, ...] | None:
+        return place(shape, Room(index=self.index, devices=free))
 
     def start(self, one: Waiting, placements: tuple[Placement, ...], now_s: float) -> None:
         masks = placement_masks(placements)
@@ -58,7 +63,7 @@ class Easy:
 
     def round(self, now_s: float) -> None:
         while (head := self.head()) is not None:
-            placements = place(head.shape, self.free)
+            placements = self.place(head.shape, self.free)
             if placements is None:
                 break
             self.start(head, placements, now_s)
@@ -74,7 +79,7 @@ class Easy:
         for at_s, _, masks in sorted(self.ends, key=lambda end: end[:2]):
             for node, mask in masks.items():
                 room[node] |= mask
-            placements = place(head.shape, room)
+            placements = self.place(head.shape, room)
             if placements is not None:
                 return Reservation(head.order, at_s, placement_masks(placements))
         raise AssertionError("a job that fits on the empty cluster fits when all have ended")
@@ -84,7 +89,7 @@ class Easy:
         extra = {node: mask & ~reservation.devices.get(node, 0) for node, mask in self.free.items()}
         best: tuple[int, Waiting, tuple[Placement, ...]] | None = None
         for shape, lane in self.queue.items():
-            anywhere, beside = place(shape, self.free), place(shape, extra)
+            anywhere, beside = self.place(shape, self.free), self.place(shape, extra)
             if anywhere is None:
                 continue
             for one in lane:
@@ -111,7 +116,7 @@ def easy_waits(jobs: Sequence[TraceJob], nodes: Iterable[Node]) -> dict[str, flo
     shapes = [shaped(job, size) for job in jobs]
     arrivals = [Waiting(i, job, shape) for i, (job, shape) in enumerate(zip(jobs, shapes, strict=True))]
     arrivals = [one for one in arrivals if impossible(one.shape, index.kinds, index) is None]
-    easy = Easy(dict(index.free))
+    easy = Easy(index, dict(index.free))
     n = 0
     while n < len(arrivals) or easy.ends:
         times = [arrivals[n].job.submitted_at_s] if n < len(arrivals) else []

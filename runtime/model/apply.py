@@ -39,6 +39,7 @@ from .events import (
     StopOrdered,
     Then,
 )
+from .evictions import with_eviction
 from .holds import AgentsStop, hold_key
 from .indexes import Indexes
 from .names import event_type_name
@@ -167,6 +168,8 @@ def _apply_to_job(state: State, event: JobEvent, recorded: Recorded) -> None:
     changed = _next_job(state, job, event, recorded.at_s)
     if changed.state not in targets:
         raise _illegal(state, job_id, event, f"can not lead to {changed.state}")
+    if isinstance(event, StopOrdered) and job is not None and changed is not job:
+        _note_eviction(state, job, event, recorded.at_s)
     if isinstance(event, AttemptEnded) and job is not None:
         state.leaving.learn(job, event, recorded.at_s)
         for account in accounts_of(job):
@@ -183,6 +186,13 @@ def _apply_to_job(state: State, event: JobEvent, recorded: Recorded) -> None:
     if not isinstance(event, JobSubmitted | JobEnded):
         note += f" #{event.attempt}"
     state.recent[job_id] = (*state.recent.get(job_id, ()), note)[-N_RECENT:]
+
+
+def _note_eviction(state: State, victim: Job, event: StopOrdered, at_s: float) -> None:
+    beneficiary = state.jobs.get(event.beneficiary or "")
+    if event.cause is StopCause.PREEMPT and beneficiary is not None:
+        name = beneficiary.priority_class
+        state.evictions[name] = with_eviction(state.evictions.get(name, ()), victim, at_s)
 
 
 def _next_job(state: State, job: Job | None, event: JobEvent, at_s: float) -> Job:

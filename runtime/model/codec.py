@@ -18,6 +18,7 @@ from .budgets import Budget
 from .errors import BadPayload
 from .estimates import Learned
 from .events import Event, Recorded
+from .evictions import Eviction
 from .holds import AgentsStop, Hold, Standing
 from .leaving import Departures
 from .names import EVENT_CLASSES, event_type_name
@@ -49,7 +50,7 @@ _FRAME: Mapping[str, tuple[type, ...]] = MappingProxyType(
     {
         "last_seq": (int,),
         "clock_s": (int, float),
-        **dict.fromkeys(("fences", "recent", "spent"), (dict,)),
+        **dict.fromkeys(("fences", "recent", "spent", "evictions"), (dict,)),
         **dict.fromkeys(("nodes", "jobs", "holds", "standings", "estimates", "budgets"), (list,)),
     }
 )
@@ -140,6 +141,7 @@ def encode_state(state: State) -> JsonObject:
         "agents_stop": _encode(state.agents_stop),
         "budgets": [_encode(budget) for budget in state.budgets.values()],
         "spent": dict(state.spent),
+        "evictions": {name: [_encode(one) for one in past] for name, past in state.evictions.items()},
         "spoiled": sorted(state.spoiled),
         "standings": [_encode(standing) for standing in state.standings.values()],
     }
@@ -156,6 +158,10 @@ def decode_state(snapshot: JsonObject) -> State:
         found = _decode(Budget, budget, f"snapshot.budgets[{n}]")
         state.budgets[found.key] = found
     state.spent = {name: float(seconds) for name, seconds in snapshot.get("spent", {}).items()}
+    state.evictions = {
+        name: tuple(_decode(Eviction, one, f"snapshot.evictions.{name}") for one in past)
+        for name, past in snapshot.get("evictions", {}).items()
+    }
     state.spoiled = set(snapshot.get("spoiled", ()))
     _decode_operator_parts(state, snapshot)
     learned = enumerate(snapshot.get("estimates", ()))

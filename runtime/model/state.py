@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from .budgets import Budget, accounts_of
 from .devices import count, placement_masks
 from .estimates import Estimates
+from .evictions import Eviction
 from .holds import AgentsStop, Hold, Standing
 from .indexes import Indexes
 from .leaving import Leaving
@@ -36,6 +37,8 @@ class State:
     """By `session s1` or `project p`."""
     spent: dict[str, float] = field(default_factory=dict)
     """Device-seconds that ended attempts used, of every session and project."""
+    evictions: dict[str, tuple[Eviction, ...]] = field(default_factory=dict)
+    """Devices that others gave up lately, by the priority class that they were asked for, oldest first."""
     spoiled: set[str] = field(default_factory=set)
     """Arrays with live tasks of which a task has ended, and not well."""
     standings: dict[str, Standing] = field(default_factory=dict)

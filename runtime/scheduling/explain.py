@@ -194,6 +194,9 @@ def _why_blocked(block: Blocked, paper: Round) -> str:
     if block.behind is not None:
         head = paper.state.jobs[block.behind]
         return f"there is room, but a start could delay {head.job_id} ({head.priority_class}), which comes first"
+    if block.job_id in paper.throttled:
+        left_s = paper.throttled[block.job_id] - paper.now_s
+        return f"may have others leave in {left_s:.0f} s again: its class asked for many devices of late"
     return "too few devices are free or held by lower, preemptible jobs"
 
 

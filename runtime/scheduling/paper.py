@@ -95,6 +95,10 @@ class Round:
     reserved_same: list[Reservation] = field(default_factory=list)
     reserved_above: list[Reservation] = field(default_factory=list)
     """For heads of the present class, and of higher ones."""
+    asked_for: dict[str, int] = field(default_factory=dict)
+    """Devices that others are asked to give up in this round, by the priority class that gets them."""
+    throttled: dict[str, float] = field(default_factory=dict)
+    """Jobs for which others are not asked to leave before then, since their class asked for so much lately."""
     wake_s: float | None = None
     _typical: tuple[Typical | None] | None = None
     _pool: list[Candidate] | None = None

@@ -46,6 +46,10 @@ class Policy:
     """Each holds: a job starts only if all that cover it have room for it."""
     min_run_s: float = 0.0
     """An attempt younger than this is no victim."""
+    preempt_burst: float = 2.0
+    """A class below the highest may have others give up so many times the devices there are, all at once."""
+    preempt_per_hour: float = 8.0
+    """And so many times the devices there are each hour."""
     max_stalled: int = 3
     """Restarts without a newer checkpoint that end a job."""
     max_infrastructure_retries: int = 3

@@ -29,6 +29,7 @@ from .quotas import too_small, used_up
 from .reasons import preempt_reason, start_reason
 from .reserve import Release, run_s
 from .room import Room, free_room
+from .tokens import ready_s
 
 
 def play(state: State, *, now_s: float, policy: Policy) -> Round:
@@ -102,7 +103,7 @@ def _serve(paper: Round, front: Front) -> bool:
     if job.job_id not in paper.served and may_gain(paper.state, job.priority):
         reachable = reach(paper, front.lane, wanted)
         search = choose_victims(shape, job.priority, at_hand, reachable, paper.pool(), paper.now_s)
-        if search.victims:
+        if search.victims and not _is_throttled(paper, job):
             _preempt(paper, job, search, at_hand, reachable)
             return True
         paper.wake_at(search.mature_at_s)
@@ -120,6 +121,17 @@ def _is_over_quota(paper: Round, job: Job, lane: Lane) -> bool:
     paper.over_quota[lane] = quota
     if too_small(paper.policy.quotas, job.project, job.priority_class, job.shape.n_devices) is None:
         paper.closed.add(quota)
+    return True
+
+
+def _is_throttled(paper: Round, job: Job) -> bool:
+    """Whether its class has asked for so much lately that it has to wait."""
+    n_now = paper.asked_for.get(job.priority_class, 0)
+    from_s = ready_s(paper.state, job, paper.policy, paper.now_s, n_now=n_now)
+    if from_s <= paper.now_s:
+        return False
+    paper.throttled[job.job_id] = from_s
+    paper.wake_at(from_s)
     return True
 
 
@@ -152,6 +164,8 @@ def _preempt(paper: Round, job: Job, search: Search, at_hand: Room, reachable: M
     for victim in search.victims:
         for part in victim.attempt.placements:
             paper.at_hand.give(part)
+        n_asked = paper.asked_for.get(job.priority_class, 0)
+        paper.asked_for[job.priority_class] = n_asked + victim.job.shape.n_devices
         paper.actions.append(
             Preempt(
                 job_id=victim.job.job_id,

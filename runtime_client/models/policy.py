@@ -48,6 +48,8 @@ class PolicySpec(Wire):
     classes: Annotated[dict[Name, PriorityClassSpec], Field(min_length=1)] = Field(default_factory=_default_classes)
     quotas: tuple[QuotaSpec, ...] = ()
     min_run_s: Seconds = 0.0
+    preempt_burst: Factor = 2.0
+    preempt_per_hour: Factor = 8.0
     max_stalled: Annotated[int, Field(ge=1, strict=True)] = 3
     max_infrastructure_retries: Annotated[int, Field(ge=0, strict=True)] = 3
     retry_backoff_s: Seconds = 5.0

@@ -65,6 +65,7 @@ def check_decision(state: State, decision: Decision, *, now_s: float, policy: Po
         _check_start(view, start)
     _check_promises(view)
     _check_needed(view)
+    _check_tokens(view)
     _check_heads(view)
     _check_wake(view)
 
@@ -416,7 +417,7 @@ def _check_heads(view: _View) -> None:
     elif not view.is_served(first.job_id):
         lower = [job for job in view.state.jobs.values() if _may_leave(view, job, first)]
         reach = (view.free | view.vacating).union(*(view.held[job.job_id] for job in lower))
-        if fits(first.shape, reach & view.usable(first.shape)):
+        if fits(first.shape, reach & view.usable(first.shape)) and not _is_out_of_tokens(view, first):
             require(first.job_id in view.promised, "the first in the queue gets what lower ones hold", first.job_id)
 
 
@@ -425,6 +426,39 @@ def _may_leave(view: _View, job: Job, beneficiary: Job) -> bool:
         return False
     began_s = job.attempt.ordered_at_s if job.attempt.started_at_s is None else job.attempt.started_at_s
     return began_s + view.policy.min_run_s <= view.now_s
+
+
+def _tokens(view: _View, priority_class: str) -> float:
+    """What is left of the bucket of a class before the round: full an hour ago, drained and filled since."""
+    n_devices = len(view.kinds)
+    cap = view.policy.preempt_burst * n_devices
+    per_s = view.policy.preempt_per_hour * n_devices / 3600
+    past = [one for one in view.state.evictions.get(priority_class, ()) if one.at_s > view.now_s - 3600]
+    tokens = cap
+    for before, one in zip([None, *past], [*past, None], strict=True):
+        at_s = view.now_s if one is None else one.at_s
+        tokens = tokens if before is None else min(cap, tokens + (at_s - before.at_s) * per_s)
+        tokens -= 0 if one is None else one.n_devices
+    return tokens
+
+
+def _is_out_of_tokens(view: _View, job: Job) -> bool:
+    is_highest = job.priority == max(each.priority for each in view.policy.classes.values())
+    least = min(1.0, view.policy.preempt_burst * len(view.kinds))
+    return not is_highest and _tokens(view, job.priority_class) < least
+
+
+def _check_tokens(view: _View) -> None:
+    """Nobody is asked to leave for a class whose bucket is empty; the highest class has none."""
+    asked: dict[str, int] = {}
+    for beneficiary in dict.fromkeys(preempt.beneficiary for preempt in view.preempts):
+        job = view.state.jobs[beneficiary]
+        name = job.priority_class
+        if job.priority < max(each.priority for each in view.policy.classes.values()):
+            least = min(1.0, view.policy.preempt_burst * len(view.kinds))
+            has_some = _tokens(view, name) - asked.get(name, 0) >= least - 1e-9
+            require(has_some, "preemptions stay within the bucket of their class", beneficiary)
+        asked[name] = asked.get(name, 0) + sum(len(view.held[victim]) for victim in view.victims_of(beneficiary))
 
 
 def _is_filler(job: Job, head: Job) -> bool:

@@ -267,6 +267,15 @@ def loses_a_field_in_the_snapshot(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(codec, "_field_names", lambda cls: tuple(n for n in sound(cls) if n != "checkpoint_at_s"))
 
 
+def asks_without_tokens(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round_module, "ready_s", lambda state, job, policy, now_s, n_now=0: now_s)
+
+
+def forgets_evictions(patch: pytest.MonkeyPatch) -> None:
+    sound = codec.encode_state
+    patch.setattr(codec, "encode_state", lambda state: {**sound(state), "evictions": {}})
+
+
 def charges_nobody(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(apply_module, "accounts_of", lambda job: iter(()))
 
@@ -450,6 +459,13 @@ FAULTS = (
     Fault(name="attempts_forgotten", plant=forgets_earlier_attempts, caught_by="running time is counted"),
     Fault(name="endless_running", plant=never_uses_up_its_running_time, caught_by="has used up its running time"),
     Fault(name="renewal_counted", plant=counts_a_renewal_as_a_preemption, caught_by="only a preemption counts"),
+    Fault(
+        name="tokens_ignored",
+        plant=asks_without_tokens,
+        caught_by="stay within the bucket",
+        policy=Policy(preempt_burst=0.2, preempt_per_hour=0.5),
+    ),
+    Fault(name="evictions_lost", plant=forgets_evictions, caught_by="a snapshot holds the whole"),
     Fault(name="charged_to_nobody", plant=charges_nobody, caught_by="charged to a project, once"),
     Fault(name="account_kept", plant=keeps_ended_jobs_on_account, caught_by="index `accounts` equals"),
     Fault(name="spent_lost", plant=forgets_what_was_spent, caught_by="a snapshot holds the whole"),
