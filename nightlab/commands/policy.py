@@ -53,6 +53,8 @@ def _print(found: PolicySpec) -> None:
     )
     for quota in found.quotas:
         print(f"quota: {_describe(quota)}")
+    for project, share in found.projects.items():
+        print(f"project {project}: deserves {share.deserved_devices} devices, weight {share.weight:g}")
     for name in type(found).model_fields:
         value = getattr(found, name)
         if not isinstance(value, dict | tuple):

@@ -174,6 +174,7 @@ def _apply_to_job(state: State, event: JobEvent, recorded: Recorded) -> None:
         state.leaving.learn(job, event, recorded.at_s)
         for account in accounts_of(job):
             state.spent[account] = state.spent.get(account, 0.0) + held_s(job, recorded.at_s)
+    _note_usage(state, job, changed, recorded.at_s)
     if changed.state in ENDED:
         if job is not None and changed.state is JobState.SUCCEEDED:
             state.estimates.learn(job, job.done_s + worked_s(job, recorded.at_s))
@@ -186,6 +187,17 @@ def _apply_to_job(state: State, event: JobEvent, recorded: Recorded) -> None:
     if not isinstance(event, JobSubmitted | JobEnded):
         note += f" #{event.attempt}"
     state.recent[job_id] = (*state.recent.get(job_id, ()), note)[-N_RECENT:]
+
+
+def _note_usage(state: State, old: Job | None, new: Job, at_s: float) -> None:
+    """What its project holds, when that changes."""
+    change = _n_held(new) - (0 if old is None else _n_held(old))
+    if change:
+        state.usages.change(new.project, new.priority, change, max(at_s, state.clock_s))
+
+
+def _n_held(job: Job) -> int:
+    return job.shape.n_devices if job.attempt is not None and job.state not in ENDED else 0
 
 
 def _note_eviction(state: State, victim: Job, event: StopOrdered, at_s: float) -> None:

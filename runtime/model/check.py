@@ -44,8 +44,25 @@ def check(state: State) -> None:
         _require(state, not standing.is_plain, "a standing says something", node_id)
         reserved = standing.reserved
         _require(state, len(set(reserved)) == len(reserved), "no device is reserved twice", f"{node_id}: {reserved}")
+    _check_usages(state)
     orders = [job.order for job in state.jobs.values()]
     _require(state, len(set(orders)) == len(orders), "no two jobs share a place in the order", str(sorted(orders)))
+
+
+def _check_usages(state: State) -> None:
+    held: dict[tuple[str, int], int] = {}
+    for job in state.jobs.values():
+        if job.attempt is not None and job.shape.n_devices:
+            key = (job.project, job.priority)
+            held[key] = held.get(key, 0) + job.shape.n_devices
+    known = state.usages.parts
+    _require(state, set(held) <= set(known), "usage knows every project that holds", str(set(held) - set(known)))
+    for key, usage in known.items():
+        filed = (usage.project, usage.priority)
+        _require(state, filed == key, "usage is filed under its project and priority", f"{filed} at {key}")
+        _require(state, usage.device_s >= 0.0, "usage is not negative", f"{key}: {usage.device_s}")
+        n_held = held.get(key, 0)
+        _require(state, usage.n_devices == n_held, "usage knows what is held", f"{key}: {usage.n_devices}, {n_held}")
 
 
 def _check_job(state: State, job_id: str, job: Job) -> None:

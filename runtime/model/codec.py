@@ -24,6 +24,7 @@ from .leaving import Departures
 from .names import EVENT_CLASSES, event_type_name
 from .nouns import Job, Node
 from .state import State
+from .usage import Usage
 
 T = TypeVar("T")
 Json = Any
@@ -51,7 +52,7 @@ _FRAME: Mapping[str, tuple[type, ...]] = MappingProxyType(
         "last_seq": (int,),
         "clock_s": (int, float),
         **dict.fromkeys(("fences", "recent", "spent", "evictions"), (dict,)),
-        **dict.fromkeys(("nodes", "jobs", "holds", "standings", "estimates", "budgets"), (list,)),
+        **dict.fromkeys(("nodes", "jobs", "holds", "standings", "estimates", "usages", "budgets"), (list,)),
     }
 )
 """Kinds of the parts of a snapshot."""
@@ -136,6 +137,7 @@ def encode_state(state: State) -> JsonObject:
         "fences": dict(state.fences),
         "estimates": [_encode(learned) for learned in state.estimates.remembered()],
         "leaving": [_encode(departures) for departures in state.leaving.remembered()],
+        "usages": [_encode(usage) for usage in state.usages.remembered()],
         "recent": {job_id: list(notes) for job_id, notes in state.recent.items()},
         "holds": [_encode(hold) for hold in state.holds.values()],
         "agents_stop": _encode(state.agents_stop),
@@ -168,10 +170,16 @@ def decode_state(snapshot: JsonObject) -> State:
     state.estimates.remember(_decode(Learned, entry, f"snapshot.estimates[{n}]") for n, entry in learned)
     left = enumerate(snapshot.get("leaving", ()))
     state.leaving.remember(_decode(Departures, entry, f"snapshot.leaving[{n}]") for n, entry in left)
+    usages = enumerate(snapshot.get("usages", ()))
+    state.usages.remember(_decode(Usage, entry, f"snapshot.usages[{n}]") for n, entry in usages)
     for n, node in enumerate(snapshot["nodes"]):
         state.put_node(_decode(Node, node, f"snapshot.nodes[{n}]"))
     for n, job in enumerate(snapshot["jobs"]):
         state.put_job(_decode(Job, job, f"snapshot.jobs[{n}]"))
+    if "usages" not in snapshot:
+        for job_id in sorted(state.index.holding):
+            job = state.jobs[job_id]
+            state.usages.change(job.project, job.priority, job.shape.n_devices, state.clock_s)
     state.recent = {job_id: tuple(notes) for job_id, notes in snapshot["recent"].items()}
     return state
 

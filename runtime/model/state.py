@@ -17,6 +17,7 @@ from .indexes import Indexes
 from .leaving import Leaving
 from .nouns import Job, Node
 from .states import JobState
+from .usage import Usages
 
 N_RECENT = 6
 """Events remembered per job for error messages."""
@@ -53,6 +54,8 @@ class State:
     """How long jobs like those that ended have run."""
     leaving: Leaving = field(default_factory=Leaving)
     """How long attempts took to leave after a notice."""
+    usages: Usages = field(default_factory=Usages)
+    """What each project held of late."""
     index: Indexes = field(default_factory=Indexes)
 
     def put_job(self, job: Job) -> None:

@@ -12,6 +12,7 @@ from runtime.model.states import JobState, StopCause
 
 from .asking import describe_placements, describe_shape, impossible, lacks, left_over
 from .decision import Expire, Preempt, Reasons, Start, TimeOut
+from .fairshare import describe_share
 from .order import queue_position
 from .paper import Blocked, Promise, Round
 from .policy import Policy
@@ -104,9 +105,21 @@ def _explain_wait(state: State, job: Job, paper: Round) -> Reasons:
     return Reasons(
         summary=summary,
         queue_position=queue_position(state, job.job_id, paper.now_s, paper.policy),
-        details=(*notes, *_leaving_lines(state, job.job_id, paper.now_s), *_node_lines(state, job, paper)),
+        details=(
+            *notes,
+            *_share_lines(job, paper),
+            *_leaving_lines(state, job.job_id, paper.now_s),
+            *_node_lines(state, job, paper),
+        ),
         beneficiary=None,
     )
+
+
+def _share_lines(job: Job, paper: Round) -> Iterator[str]:
+    """What its project is entitled to, where that decides with whom others are served first."""
+    standing = paper.fair.of_class(job.priority).by_project.get(job.project)
+    if standing is not None:
+        yield describe_share(job.project, standing)
 
 
 def describe_hold(subject: str, hold: Hold) -> str:

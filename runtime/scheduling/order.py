@@ -1,8 +1,9 @@
 """Who comes first: higher class, then earlier submission plus what the job lets by. Pure.
 
-A job lets later ones by for a time that follows its expected work, up to a bound: so short work goes first, and
-nobody waits for ever. Since this time does not change while the job waits, neither does the order. A preempted job
-keeps its submission, and what it has saved is no longer expected of it.
+A job lets later ones by for a time that follows its expected work, up to a bound, and for one that follows what its
+project had beyond its share (`fairshare`), up to another: so between projects the share decides, inside one short work
+goes first, and nobody waits for ever. A preempted job keeps its submission, and what it has saved is no longer expected
+of it.
 
 Jobs of one lane are interchangeable, so only the first of each lane is looked at; that is why a round costs as much
 as there are lanes, not jobs.
@@ -20,9 +21,9 @@ from runtime.model.indexes import Deadline, Delayed, Lane, Queued, lane_of
 from runtime.model.state import State
 
 from .asking import impossible
+from .fairshare import AFTER_ALL, ClassShares, FairShares, due_entries
 from .policy import Policy
 
-AFTER_ALL = 1 << 62
 Lanes = Mapping[Lane, Sequence[Queued]]
 
 
@@ -40,10 +41,11 @@ class ClassQueue:
     is simply not advanced.
     """
 
-    __slots__ = ("_fronts", "_lets_by_s", "_number", "_rest", "_skip", "_state")
+    __slots__ = ("_fair", "_fronts", "_lets_by_s", "_number", "_rest", "_skip", "_state")
 
-    def __init__(self, lanes: Lanes, due: Lanes, skip: Set[str], state: State, policy: Policy) -> None:
+    def __init__(self, lanes: Lanes, due: Lanes, skip: Set[str], state: State, fair: ClassShares) -> None:
         self._skip = skip
+        self._fair = fair
         self._state = state
         self._lets_by_s: dict[Lane, float] = {}
         self._fronts: list[tuple[float, Queued, int, Lane]] = []
@@ -53,7 +55,7 @@ class ClassQueue:
             ready, late = lanes.get(lane, ()), due.get(lane)
             self._rest[lane] = merge(ready, late) if late else iter(ready)
             self._number[lane] = len(self._number)
-            self._lets_by_s[lane] = lets_by_s(state, lane, policy)
+            self._lets_by_s[lane] = lets_by_s(state, lane, fair.policy)
             entry = self._next(lane)
             if entry is not None:
                 self._fronts.append((self._rank_s(entry, lane), entry, self._number[lane], lane))
@@ -61,10 +63,13 @@ class ClassQueue:
 
     def pop(self) -> Front | None:
         """The next job of the class; None: no lane shows one."""
-        if not self._fronts:
-            return None
-        _, queued, _, lane = heappop(self._fronts)
-        return Front(queued, lane)
+        while self._fronts:
+            rank_s, queued, number, lane = heappop(self._fronts)
+            now_rank_s = self._rank_s(queued, lane)
+            if now_rank_s <= rank_s:
+                return Front(queued, lane)
+            heappush(self._fronts, (now_rank_s, queued, number, lane))  # its project was given something meanwhile
+        return None
 
     def advance(self, lane: Lane) -> None:
         """Show the lane's next job."""
@@ -73,7 +78,8 @@ class ClassQueue:
             heappush(self._fronts, (self._rank_s(entry, lane), entry, self._number[lane], lane))
 
     def _rank_s(self, entry: Queued, lane: Lane) -> float:
-        return self._state.jobs[entry.job_id].submitted_at_s + self._lets_by_s[lane]
+        by_share_s = self._fair.lets_by_s(lane.project, lane.shape.n_devices)
+        return self._state.jobs[entry.job_id].submitted_at_s + self._lets_by_s[lane] + by_share_s
 
     def _next(self, lane: Lane) -> Queued | None:
         for entry in self._rest[lane]:
@@ -94,7 +100,7 @@ def lets_by_s(state: State, lane: Lane, policy: Policy) -> float:
 def due_delayed(state: State, now_s: float) -> dict[int, dict[Lane, list[Queued]]]:
     """Jobs whose back-off has ended since the last event, by priority and lane, in order of submission."""
     due: dict[int, dict[Lane, list[Queued]]] = {}
-    for entry in state.index.delayed[: n_due(state, now_s)]:
+    for entry in due_entries(state.index.delayed, now_s):
         job = state.jobs[entry.job_id]
         due.setdefault(job.priority, {}).setdefault(lane_of(job), []).append(Queued(entry.order, entry.job_id))
     for lanes in due.values():
@@ -120,16 +126,22 @@ def expired(state: State, now_s: float) -> Sequence[Deadline]:
 def queue_position(state: State, job_id: str, now_s: float, policy: Policy) -> int:
     """1 is next. Counts the jobs that come first, may start now, and can run on the nodes there are."""
     job = state.jobs[job_id]
-    place = (job.submitted_at_s + lets_by_s(state, lane_of(job), policy), job.order)
+    shares = FairShares(state=state, now_s=now_s, policy=policy)
+    fair = shares.of_class(job.priority)
+    place = (job.submitted_at_s + _later_s(state, lane_of(job), fair), job.order)
     ahead = 0
     for queue in (state.index.queue, due_delayed(state, now_s)):
         for priority, lanes in queue.items():
             for lane, entries in lanes.items():
                 if priority < job.priority or impossible(lane.shape, state.index.offered, state.index) is not None:
                     continue
-                later_s = lets_by_s(state, lane, policy)
+                later_s = _later_s(state, lane, fair)
                 ahead += len(entries) if priority > job.priority else _n_before(state, entries, later_s, place)
     return ahead + 1
+
+
+def _later_s(state: State, lane: Lane, fair: ClassShares) -> float:
+    return lets_by_s(state, lane, fair.policy) + fair.lets_by_s(lane.project, lane.shape.n_devices)
 
 
 def _n_before(state: State, entries: Sequence[Queued], later_s: float, place: tuple[float, int]) -> int:

@@ -11,6 +11,7 @@ from runtime.model.nouns import Job, Placement, Shape
 from runtime.model.state import State
 
 from .decision import Action
+from .fairshare import FairShares
 from .fit import fits, includes, is_gang, place, usable
 from .fragments import Typical, typical_of
 from .policy import Policy, Quota
@@ -77,6 +78,8 @@ class Round:
     """Who is asked to leave in this round."""
     in_use: dict[tuple[str, str], int]
     """Devices held, by project and priority class, with those given and promised in this round."""
+    fair: FairShares
+    """What projects are entitled to, and hold."""
     over_quota: dict[Lane, Quota] = field(default_factory=dict)
     """What holds a lane back."""
     closed: set[Quota] = field(default_factory=set)

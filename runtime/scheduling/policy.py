@@ -40,10 +40,28 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectShare:
+    """What a project is entitled to, beside others."""
+
+    deserved_devices: int = 0
+    """It has these first."""
+    weight: float = 1.0
+    """Of the rest it gets this part of the sum of all weights; more than 0."""
+
+
+DEFAULT_SHARE = ProjectShare()
+NO_SHARES: Mapping[str, ProjectShare] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     classes: Mapping[str, PriorityClass] = field(default_factory=lambda: DEFAULT_CLASSES)
     quotas: tuple[Quota, ...] = ()
     """Each holds: a job starts only if all that cover it have room for it."""
+    projects: Mapping[str, ProjectShare] = field(default_factory=lambda: NO_SHARES)
+    """Those that are not named deserve nothing and have the weight 1."""
+    fair_share_max_s: float = 604800.0
+    """For no longer than this a job lets others by for what its project had beyond its share; 0: no fair share."""
     min_run_s: float = 0.0
     """An attempt younger than this is no victim."""
     preempt_burst: float = 2.0
@@ -69,3 +87,8 @@ class Policy:
     """Silence that is never taken for a hang when the limit is learned."""
     hang_factor: float = 10.0
     """A job hangs after this times its longest silence so far; 0: only jobs that set a limit of their own can hang."""
+
+    @property
+    def shares_fairly(self) -> bool:
+        """Whether projects are weighed against each other at all."""
+        return self.fair_share_max_s > 0.0

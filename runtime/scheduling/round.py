@@ -20,6 +20,7 @@ from runtime.model.state import State
 
 from .budgeting import next_used_up_s
 from .decision import Expire, Preempt, Start, TimeOut
+from .fairshare import FairShares
 from .heads import allowed, block, reach
 from .order import ClassQueue, Front, due, due_delayed, expired, n_due
 from .paper import Promise, Round
@@ -46,6 +47,7 @@ def play(state: State, *, now_s: float, policy: Policy) -> Round:
         leaving=leaving,
         served=_served(state),
         in_use=dict(state.index.in_use),
+        fair=FairShares(state=state, now_s=now_s, policy=policy),
     )
     paper.actions.extend(over_time)
     gone = expired(state, now_s)
@@ -54,7 +56,7 @@ def play(state: State, *, now_s: float, policy: Policy) -> Round:
     late = due_delayed(state, now_s)
     for priority in sorted({*state.index.queue, *late}, reverse=True):
         lanes, back = state.index.queue.get(priority, {}), late.get(priority, {})
-        _play_class(paper, ClassQueue(lanes, back, skip, state, policy))
+        _play_class(paper, ClassQueue(lanes, back, skip, state, paper.fair.of_class(priority)))
     _plan_wake(paper, n_expired=len(gone))
     return paper
 
@@ -146,6 +148,7 @@ def _start(paper: Round, job: Job, placements: tuple[Placement, ...]) -> None:
 def _note_given(paper: Round, job: Job, placements: tuple[Placement, ...]) -> None:
     key = (job.project, job.priority_class)
     paper.in_use[key] = paper.in_use.get(key, 0) + job.shape.n_devices
+    paper.fair.give(job.project, job.shape.n_devices)
     takes_s = run_s(paper.state, job)
     if takes_s is not None:
         paper.given.append(Release(paper.now_s + takes_s, placements))

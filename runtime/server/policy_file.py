@@ -11,12 +11,14 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from runtime.scheduling.policy import Policy, PriorityClass, Quota
-from runtime_client.models import PolicySpec, PriorityClassSpec, QuotaSpec
+from runtime.scheduling.policy import Policy, PriorityClass, ProjectShare, Quota
+from runtime_client.models import PolicySpec, PriorityClassSpec, ProjectShareSpec, QuotaSpec
 
 from . import strict_yaml
 from .refusal import validation_error
 
+COMPOSED = ("classes", "quotas", "projects")
+"""Fields that are more than a number."""
 POLICY_FILE = "policy.yaml"
 """Its name in a home folder."""
 
@@ -88,20 +90,21 @@ def policy_to_serve(home: Path) -> Policy:
 
 
 def policy_of(spec: PolicySpec) -> Policy:
-    plain = {name: getattr(spec, name) for name in PolicySpec.model_fields if name not in ("classes", "quotas")}
+    plain = {name: getattr(spec, name) for name in PolicySpec.model_fields if name not in COMPOSED}
     return Policy(
         classes={
             name: PriorityClass(name=name, priority=cls.priority, is_preemptible=cls.is_preemptible)
             for name, cls in spec.classes.items()
         },
         quotas=tuple(Quota(**quota.model_dump()) for quota in spec.quotas),
+        projects={name: ProjectShare(**share.model_dump()) for name, share in spec.projects.items()},
         **plain,
     )
 
 
 def spec_of(policy: Policy) -> PolicySpec:
     """What a policy says, every field of it."""
-    plain = {name: getattr(policy, name) for name in PolicySpec.model_fields if name not in ("classes", "quotas")}
+    plain = {name: getattr(policy, name) for name in PolicySpec.model_fields if name not in COMPOSED}
     return PolicySpec(
         classes={
             name: PriorityClassSpec(priority=cls.priority, is_preemptible=cls.is_preemptible)
@@ -111,5 +114,9 @@ def spec_of(policy: Policy) -> PolicySpec:
             QuotaSpec(max_devices=quota.max_devices, project=quota.project, priority_class=quota.priority_class)
             for quota in policy.quotas
         ),
+        projects={
+            name: ProjectShareSpec(deserved_devices=share.deserved_devices, weight=share.weight)
+            for name, share in policy.projects.items()
+        },
         **plain,
     )

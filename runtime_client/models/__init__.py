@@ -15,7 +15,7 @@ from .operator import (
     NodeStateRequest,
     ReservationRequest,
 )
-from .policy import PolicySpec, PriorityClassSpec, QuotaSpec
+from .policy import PolicySpec, PriorityClassSpec, ProjectShareSpec, QuotaSpec
 from .spec import (
     ArgsStyle,
     CodeSource,
@@ -120,6 +120,7 @@ __all__ = [
     "PlacementView",
     "PolicySpec",
     "PriorityClassSpec",
+    "ProjectShareSpec",
     "QuotaSpec",
     "ReservationRequest",
     "RunUpdate",

@@ -34,6 +34,13 @@ class QuotaSpec(Wire):
     priority_class: Name | None = None
 
 
+class ProjectShareSpec(Wire):
+    """What a project is entitled to beside others: the devices it deserves, then its weight's part of the rest."""
+
+    deserved_devices: Count = 0
+    weight: Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)] = 1.0
+
+
 def _default_classes() -> dict[str, PriorityClassSpec]:
     return {
         "critical": PriorityClassSpec(priority=1000, is_preemptible=False),
@@ -47,11 +54,13 @@ class PolicySpec(Wire):
 
     classes: Annotated[dict[Name, PriorityClassSpec], Field(min_length=1)] = Field(default_factory=_default_classes)
     quotas: tuple[QuotaSpec, ...] = ()
+    projects: dict[Name, ProjectShareSpec] = Field(default_factory=dict)
+    fair_share_max_s: Seconds = 604800.0
     min_run_s: Seconds = 0.0
     preempt_burst: Factor = 2.0
     preempt_per_hour: Factor = 8.0
     max_stalled: Annotated[int, Field(ge=1, strict=True)] = 3
-    max_infrastructure_retries: Annotated[int, Field(ge=0, strict=True)] = 3
+    max_infrastructure_retries: Count = 3
     retry_backoff_s: Seconds = 5.0
     retry_backoff_max_s: Seconds = 300.0
     overtaking: Factor = 1.0

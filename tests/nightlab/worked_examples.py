@@ -1,9 +1,9 @@
 """Worked examples of a page, run as a reader would: real commands, a real server, pretended devices, made-up time.
 
 An example is a section of the page. `<!-- a cluster of 4 H100 -->` begins it, with `, of which project vision may
-hold 2` where there is a quota; `console` blocks hold commands and what they print; what happens between them stands in
-comments: `<!-- 5 min later -->`, `<!-- j1 saves a checkpoint -->`, `<!-- j1 ends -->`, `<!-- j1 leaves -->`,
-`<!-- j1 fails -->`.
+hold 2` where there is a quota, or `deserves 2` where there is a share; `console` blocks hold commands and what they
+print; what happens between them stands in comments: `<!-- 5 min later -->`, `<!-- j1 saves a checkpoint -->`,
+`<!-- j1 ends -->`, `<!-- j1 leaves -->`, `<!-- j1 fails -->`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from nightlab.__main__ import main
 from runtime.engines.contract import AttemptKey
 from runtime.engines.fake import ByHand, FakeEngine, fake_node
 from runtime.model.states import EXIT_REQUEUE
-from runtime.scheduling.policy import Policy, Quota
+from runtime.scheduling.policy import Policy, ProjectShare, Quota
 from runtime.server.config import ServerConfig
 from runtime.server.threaded import ThreadedServer, threaded_server
 
 SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 TOKEN = re.compile(r"<!-- (?P<happens>.*?) -->|```console\n(?P<console>.*?)```", re.DOTALL)
 CLUSTER = re.compile(
-    r"a cluster of (?P<n>\d+) (?P<kind>\w+)(?:, of which project (?P<project>\w+) may hold (?P<quota>\d+))?"
+    r"a cluster of (?P<n>\d+) (?P<kind>\w+)"
+    r"(?:, of which project (?P<project>\w+) (?:may hold (?P<quota>\d+)|deserves (?P<deserved>\d+)))?"
 )
 LATER = re.compile(r"(?P<n>\d+) (?P<unit>s|min|h) later")
 ACT = re.compile(r"(?P<job>j\d+) (?P<verb>saves a checkpoint|ends|leaves|fails)")
@@ -105,6 +106,14 @@ def is_at_rest(server: ThreadedServer, engine: FakeEngine) -> bool:
     )
 
 
+def _policy(found: re.Match[str]) -> Policy:
+    project, quota, deserved = found["project"], found["quota"], found["deserved"]
+    return Policy(
+        quotas=(Quota(max_devices=int(quota), project=project),) if quota else (),
+        projects={project: ProjectShare(deserved_devices=int(deserved))} if deserved else {},
+    )
+
+
 @contextmanager
 def world(home: Path, words: str) -> Iterator[World]:
     found = CLUSTER.fullmatch(words)
@@ -112,8 +121,7 @@ def world(home: Path, words: str) -> Iterator[World]:
     clock = [time.time()]
     node = fake_node(n_devices=int(found["n"]), kind=found["kind"])
     engine = FakeEngine(nodes=(node,), script=ByHand(), clock=lambda: clock[0])
-    quota = found["quota"] and (Quota(max_devices=int(found["quota"]), project=found["project"]),)
-    config = ServerConfig(home=home, port=0, low_disk_bytes=0, policy=Policy(quotas=quota or ()))
+    config = ServerConfig(home=home, port=0, low_disk_bytes=0, policy=_policy(found))
     with threaded_server(config, engine=engine, clock=lambda: clock[0]) as server:
         yield World(home=home, engine=engine, server=server, clock=clock)
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from core_properties import require
 
-from runtime.model.events import AttemptEnded, AttemptStarted, Recorded, StopOrdered, Then
+from runtime.model.events import (
+    AttemptEnded,
+    AttemptStarted,
+    JobSubmitted,
+    Recorded,
+    StartOrdered,
+    StopOrdered,
+    Then,
+)
 from runtime.model.state import State
 from runtime.model.states import AttemptOutcome, StopCause
 
@@ -41,8 +50,35 @@ def count(recorded: Iterable[Recorded]) -> Counted:
     return counted
 
 
+def check_usages(live: State, recorded: Sequence[Recorded]) -> None:
+    """What projects held of late: each holding fades by half a day by day."""
+    shapes: dict[str, tuple[tuple[str, int], int]] = {}
+    began: dict[str, float] = {}
+    holdings: list[tuple[tuple[str, int], int, float, float]] = []
+    for entry in recorded:
+        match entry.event:
+            case JobSubmitted() as event:
+                shapes[event.job.job_id] = ((event.job.project, event.job.priority), event.job.shape.n_devices)
+            case StartOrdered() as event:
+                began[event.job_id] = entry.at_s
+            case AttemptEnded() as event:
+                holdings.append((*shapes[event.job_id], began.pop(event.job_id), entry.at_s))
+    now_s = live.clock_s
+    holdings += [(*shapes[job_id], at_s, now_s) for job_id, at_s in began.items()]
+    for key in {key for key, _ in shapes.values()}:
+        mean = sum(
+            n * (0.5 ** ((now_s - to_s) / 86400) - 0.5 ** ((now_s - from_s) / 86400))
+            for name, n, from_s, to_s in holdings
+            if name == key
+        )
+        usage = live.usages.parts.get(key)
+        found = usage.mean_devices(now_s) if usage else 0.0
+        require(math.isclose(found, mean, abs_tol=1e-9), "usage is what was held, faded", (key, found, mean))
+
+
 def check_counts(live: State, recorded: Iterable[Recorded]) -> None:
-    counted = count(recorded)
+    counted = count(entries := tuple(recorded))
+    check_usages(live, entries)
     for job_id, job in live.jobs.items():
         require(job.ran_s == counted.ran_s[job_id], "running time is counted over all attempts", job_id)
         require(job.n_retries == counted.n_retries[job_id], "only a failure costs a retry", job_id)

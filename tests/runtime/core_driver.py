@@ -41,7 +41,7 @@ from runtime.model.state import State, holders
 from runtime.model.states import AttemptOutcome, ExitReason, JobState, OnTimeout, StopCause
 from runtime.scheduling.explain import explain, feasible
 from runtime.scheduling.intent import event_of
-from runtime.scheduling.policy import Policy, Quota
+from runtime.scheduling.policy import Policy, ProjectShare, Quota
 
 Pick = Callable[[int], int]
 """A number from 0 to n - 1."""
@@ -60,6 +60,7 @@ SHAPES: tuple[dict[str, object], ...] = (
 )
 NODES = {"a": "4xH100", "b": "3xH100", "c": "2"}
 QUOTAS = (Quota(max_devices=3, project="vision"), Quota(max_devices=4, priority_class="exploratory"))
+SHARES = {"vision": ProjectShare(deserved_devices=2, weight=3.0)}
 CLASSES = ("exploratory", "exploratory", "exploratory", "normal", "critical")
 
 
@@ -362,7 +363,12 @@ OPERATOR_COMMANDS = (pause, unpause, unpause, mark_node, mark_node, reserve, see
 
 
 def begin(pick: Pick, policy: Policy | None) -> World:
-    chosen = Policy(min_run_s=(0.0, 0.0, 20.0)[pick(3)], quotas=((), QUOTAS)[pick(2)])
+    chosen = Policy(
+        min_run_s=(0.0, 0.0, 20.0)[pick(3)],
+        quotas=((), QUOTAS)[pick(2)],
+        projects=({}, SHARES)[pick(2)],
+        fair_share_max_s=(604800.0, 100.0, 0.0)[pick(3)],
+    )
     world = World(pick=pick, policy=policy or chosen)
     for node_id in NODES:
         world.n_generations += 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from runtime.model import apply as apply_module
@@ -15,14 +16,17 @@ from runtime.model.check import check
 from runtime.model.estimates import Kind
 from runtime.model.events import Recorded
 from runtime.model.holds import NodeState
+from runtime.model.indexes import Lane, lane_of
 from runtime.model.nouns import Job, Needs, Placement, Shape
 from runtime.model.state import State
 from runtime.model.states import JobState
+from runtime.scheduling import fairshare as fairshare_module
+from runtime.scheduling import order as order_module
 from runtime.scheduling import round as round_module
 from runtime.scheduling import schedule as schedule_module
 from runtime.scheduling.decision import Decision, Expire, Preempt, Start, TimeOut
 from runtime.scheduling.paper import Head
-from runtime.scheduling.policy import Policy, Quota
+from runtime.scheduling.policy import Policy, ProjectShare, Quota
 
 DeviceSet = frozenset[tuple[str, int]]
 
@@ -64,6 +68,7 @@ def check_decision(state: State, decision: Decision, *, now_s: float, policy: Po
     for start in view.starts:
         _check_start(view, start)
     _check_promises(view)
+    _check_patience(view)
     _check_needed(view)
     _check_tokens(view)
     _check_heads(view)
@@ -122,19 +127,68 @@ class _View:
         )
         self.given = {start.job_id: devices_of(start.placements) for start in self.starts}
         self.promised = {job_id: devices_of(placed) for job_id, placed in promises.items()}
-        self.queue = sorted(
-            (job for job in state.jobs.values() if self._may_start(job)),
-            key=lambda job: (-job.priority, job.submitted_at_s + self._lets_by_s(job), job.order),
-        )
+        self.queue = list(self._in_order())
         self.held_back = set(self._held_back())
         self.queue = [job for job in self.queue if job.job_id not in self.held_back]
+
+    def _in_order(self) -> Iterator[Job]:
+        """Whoever comes first by what projects hold by then, again and again."""
+        pending = [job for job in self.state.jobs.values() if self._may_start(job)]
+        held: Counter[tuple[str, int]] = Counter()
+        for job in self.state.jobs.values():
+            held[job.project, job.priority] += job.shape.n_devices if job.attempt else 0
+        while pending:
+            first = min(
+                pending,
+                key=lambda job: (
+                    -job.priority,
+                    job.submitted_at_s + self._lets_by_s(job) + self.by_share_s(job, held),
+                    job.order,
+                ),
+            )
+            pending.remove(first)
+            yield first
+            if first.job_id in self.given or first.job_id in self.promised:
+                held[first.project, first.priority] += first.shape.n_devices
+
+    def by_share_s(self, job: Job, held: Mapping[tuple[str, int], int]) -> float:
+        """What a job lets by on account of its project: from what it holds and held, over what it is entitled to."""
+        here = {key: n for key, n in held.items() if key[1] >= job.priority}
+        ready = {
+            each.project for each in self.state.jobs.values() if self._is_ready(each) and each.priority >= job.priority
+        }
+        rivals = ready | {project for (project, _), n in here.items() if n}
+        if len(rivals) == 1 or not self.policy.shares_fairly:
+            return 0.0
+        shares = {project: self.policy.projects.get(project, ProjectShare()) for project in rivals}
+        mine = shares[job.project]
+        n_held = sum(n for (project, _), n in here.items() if project == job.project)
+        if n_held + job.shape.n_devices <= mine.deserved_devices:
+            return 0.0
+        rest = max(0, len(self.kinds) - sum(share.deserved_devices for share in shares.values()))
+        entitled = mine.deserved_devices + rest * mine.weight / sum(shares[name].weight for name in sorted(shares))
+        level = (n_held + self._held_lately(job)) / 2
+        excess = level / (level + entitled) if level else 0.0
+        return self.policy.fair_share_max_s * (1 + excess) / 2
+
+    def _held_lately(self, job: Job) -> float:
+        """Devices that its project held on average of late, in its class and above."""
+        mean = 0.0
+        for (project, priority), usage in self.state.usages.parts.items():
+            if project == job.project and priority >= job.priority:
+                half = 0.5 ** (max(0.0, self.now_s - usage.at_s) / 86400.0)
+                mean += usage.device_s * math.log(2) / 86400.0 * half + usage.n_devices * (1 - half)
+        return mean
 
     def _held_back(self) -> Iterator[str]:
         """Jobs for which some quota has no room, or which come after one that waits for that room."""
         jobs = self.state.jobs
         counted = [job for job in jobs.values() if job.attempt]
         waits_for: set[Quota] = set()
+        stuck: set[Lane] = set()
         for job in self.queue:
+            if lane_of(job) in stuck:
+                continue  # it waits for one like it, not for the quota
             over = []
             for quota in self.policy.quotas:
                 if quota.covers(job.project, job.priority_class):
@@ -150,6 +204,8 @@ class _View:
                 yield job.job_id
             elif job.job_id in self.given or job.job_id in self.promised:
                 counted.append(job)
+            else:
+                stuck.add(lane_of(job))
 
     def expected_s(self, job: Job) -> float | None:
         """The median of what the last jobs like it needed, or of its experiment."""
@@ -218,11 +274,14 @@ class _View:
     def _is_leaving(self, job: Job) -> bool:
         return job.state is JobState.STOPPING or job.job_id in self.timed_out
 
-    def _may_start(self, job: Job) -> bool:
-        is_ready = job.state is JobState.QUEUED and job.not_before_s <= self.now_s and job.job_id not in self.expired
+    def _is_ready(self, job: Job) -> bool:
+        is_ready = job.state is JobState.QUEUED and job.not_before_s <= self.now_s
         is_ready = is_ready and not any(hold.matches(job) for hold in self.state.holds.values())
-        is_ready = is_ready and not _waits_for_others(self.state, job)
-        return is_ready and fits(job.shape, self.usable(job.shape))
+        return is_ready and not _waits_for_others(self.state, job)
+
+    def _may_start(self, job: Job) -> bool:
+        is_there = self._is_ready(job) and job.job_id not in self.expired
+        return is_there and fits(job.shape, self.usable(job.shape))
 
     def usable(self, shape: Shape) -> DeviceSet:
         of_kind = [device for device, kind in self.kinds.items() if shape.accelerator in (None, kind)]
@@ -347,6 +406,22 @@ def _kept(view: _View, head: Job, heads: Mapping[str, Head]) -> DeviceSet:
         return view.usable(head.shape)
     masks = on_paper.reservation.devices.items()
     return frozenset((node, i) for node, mask in masks for i in range(mask.bit_length()) if mask >> i & 1)
+
+
+def _check_patience(view: _View) -> None:
+    """A job comes before all of its class that were submitted later than this bound."""
+    bound_s = view.policy.overtaking_max_s + view.policy.fair_share_max_s
+    shares = fairshare_module.FairShares(state=view.state, now_s=view.now_s, policy=view.policy)
+    held: Counter[tuple[str, int]] = Counter()
+    for job in view.state.jobs.values():
+        held[job.project, job.priority] += job.shape.n_devices if job.attempt else 0
+    for job in view.queue:
+        by_share_s = shares.of_class(job.priority).lets_by_s(job.project, job.shape.n_devices)
+        later_s = order_module.lets_by_s(view.state, lane_of(job), view.policy) + by_share_s
+        require(0.0 <= later_s <= bound_s, "what waits is overtaken for a bounded time", (job.job_id, later_s))
+        recounted_s = view.by_share_s(job, held)
+        is_same = math.isclose(by_share_s, recounted_s, abs_tol=1e-3)
+        require(is_same, "a job lets by what its project's share says", (job.job_id, by_share_s, recounted_s))
 
 
 def _check_promises(view: _View) -> None:

@@ -97,6 +97,8 @@ BROKEN: dict[str, tuple[Break, str]] = {
         lambda state: state.index.kinds.update(b={None: 1}),
         "index `kinds` equals its recomputation",
     ),
+    "forgotten use": (lambda state: state.usages.parts.clear(), "usage knows every project that holds"),
+    "miscounted use": (lambda state: state.usages.change("default", 500, 1, 0.0), "usage knows what is held"),
     "stale notes": (lambda state: state.recent.update(j9=()), "only live jobs have recent events"),
     "node in wrong drawer": (
         lambda state: state.nodes.update(b=replace(state.nodes["b"], node_id="x")),

@@ -19,6 +19,7 @@ from core_properties import PropertyBroken
 
 from runtime.model import apply as apply_module
 from runtime.model import codec, dependencies, outcome
+from runtime.model import usage as usage_module
 from runtime.model.devices import indexes_of
 from runtime.model.errors import IllegalTransition, InvariantViolation
 from runtime.model.estimates import Estimates
@@ -29,6 +30,8 @@ from runtime.model.leaving import Leaving
 from runtime.model.nouns import Job
 from runtime.model.state import State
 from runtime.model.states import HOLDING
+from runtime.model.usage import Usages
+from runtime.scheduling import fairshare as fairshare_module
 from runtime.scheduling import fit, preempt
 from runtime.scheduling import heads as heads_module
 from runtime.scheduling import order as order_module
@@ -360,6 +363,41 @@ def loses_the_departures(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Leaving, "remembered", lambda self: iter(()))
 
 
+def loses_the_usages(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Usages, "remembered", lambda self: iter(()))
+
+
+def never_lets_usage_fade(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(usage_module, "exp", lambda power: 1.0)
+
+
+def weighs_faultily(patch: pytest.MonkeyPatch, **wrong: float) -> None:
+    sound = fairshare_module.standings
+
+    def faulty(*facts: Any) -> dict[str, fairshare_module.Standing]:
+        return {project: replace(standing, **wrong) for project, standing in sound(*facts).items()}
+
+    patch.setattr(fairshare_module, "standings", faulty)
+
+
+def ignores_what_is_deserved(patch: pytest.MonkeyPatch) -> None:
+    weighs_faultily(patch, deserved=0)
+
+
+def ignores_weights(patch: pytest.MonkeyPatch) -> None:
+    weighs_faultily(patch, entitled=3.0)
+
+
+def counts_lower_work_in_a_class(patch: pytest.MonkeyPatch) -> None:
+    sound = fairshare_module.standings
+    patch.setattr(fairshare_module, "standings", lambda state, priority, *facts: sound(state, 0, *facts))
+
+
+def lets_others_by_without_bound(patch: pytest.MonkeyPatch) -> None:
+    sound = fairshare_module.ClassShares.lets_by_s
+    patch.setattr(fairshare_module.ClassShares, "lets_by_s", lambda *facts: 1000.0 * sound(*facts))
+
+
 def forgets_quotas(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(round_module, "used_up", lambda *facts: None)
 
@@ -522,6 +560,12 @@ FAULTS = (
     ),
     Fault(name="lost_departures", plant=loses_the_departures, caught_by="a snapshot holds the whole state"),
     Fault(name="lost_estimates", plant=loses_the_estimates, caught_by="a snapshot holds the whole state"),
+    Fault(name="lost_usages", plant=loses_the_usages, caught_by="a snapshot holds the whole state"),
+    Fault(name="no_fading", plant=never_lets_usage_fade, caught_by="what its project's share says|was held, faded"),
+    Fault(name="nothing_deserved", plant=ignores_what_is_deserved, caught_by="what its project's share says"),
+    Fault(name="no_weights", plant=ignores_weights, caught_by="what its project's share says"),
+    Fault(name="lower_work_counts", plant=counts_lower_work_in_a_class, caught_by="what its project's share says"),
+    Fault(name="unbounded_wait", plant=lets_others_by_without_bound, caught_by="overtaken for a bounded time"),
     Fault(name="no_preemption", plant=never_preempts, caught_by="the first in the queue gets what lower ones hold"),
     Fault(name="lowest_class_first", plant=starts_in_reverse, caught_by="the first in the queue|blocked head"),
     Fault(name="no_wake", plant=forgets_to_wake, caught_by="a round is due when something is"),
@@ -531,7 +575,7 @@ FAULTS = (
     Fault(name="fence_misread", plant=lets_late_stops_hit_the_new_attempt, caught_by="a late report changes nothing"),
     Fault(name="leaked_devices", plant=leaks_devices, caught_by="index `free` equals its recomputation"),
     Fault(name="double_device", plant=takes_devices_that_are_held, caught_by="no device in two attempts"),
-    Fault(name="ended_job_kept", plant=keeps_ended_jobs, caught_by="ended jobs leave the state"),
+    Fault(name="ended_job_kept", plant=keeps_ended_jobs, caught_by="ended jobs leave the state|knows what is held"),
     Fault(
         name="endless_free_retries",
         plant=retries_for_free_for_ever,

@@ -572,7 +572,7 @@ def test_a_quota_of_a_class_holds_for_all_projects_together() -> None:
     state = cluster(
         "a:8", queued("j1", priority="exploratory"), queued("j2", priority="exploratory", project="b"), queued("j3")
     )
-    assert decide(state, policy=policy) == ["start j3 on a:0", "start j1 on a:1"]
+    assert decide(state, policy=policy) == ["start j3 on a:0", "start j2 on a:1"]
 
 
 def test_nobody_leaves_for_a_job_that_its_quota_holds_back() -> None:

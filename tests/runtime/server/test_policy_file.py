@@ -9,7 +9,7 @@ import pytest
 from lab import lab, spec
 
 from runtime.engines.fake import ByHand
-from runtime.scheduling.policy import Policy, PriorityClass, Quota
+from runtime.scheduling.policy import Policy, PriorityClass, ProjectShare, Quota
 from runtime.server.policy_file import BadPolicy, parse_policy, policy_in, policy_of, policy_to_serve, spec_of
 from runtime_client.errors import InvalidSpec, OverBudget
 from runtime_client.models import HoldScope, PolicySpec
@@ -22,6 +22,9 @@ classes:
 quotas:
   - {project: vision, priority_class: normal, max_devices: 4}
   - {max_devices: 7}
+projects:
+  vision: {deserved_devices: 4, weight: 2}
+  speech: {}
 min_run_s: 60
 retry_backoff_s: 1e1
 """
@@ -31,6 +34,7 @@ def test_a_policy_file_changes_what_it_names() -> None:
     policy = parse_policy(EVERYTHING, FILE)
     assert (policy.min_run_s, policy.retry_backoff_s, policy.max_stalled) == (60.0, 10.0, Policy().max_stalled)
     assert policy.classes["urgent"] == PriorityClass(name="urgent", priority=9, is_preemptible=False)
+    assert policy.projects == {"vision": ProjectShare(deserved_devices=4, weight=2.0), "speech": ProjectShare()}
     assert policy.quotas == (
         Quota(project="vision", priority_class="normal", max_devices=4),
         Quota(max_devices=7),
@@ -70,6 +74,8 @@ def test_what_is_shown_can_be_given_again() -> None:
         ("classes: {a: {priority: 1, is_preemptible: true, preemptible: 1}}", "did you mean is_preemptible"),
         ("classes: {a: {priority: x, is_preemptible: true}}", "classes.a.priority: .*integer; it is 'x'"),
         ("classes: {a: {priority: 1, is_preemptible: 1}}", "classes.a.is_preemptible: .*boolean; it is 1"),
+        ("projects: {vision: {weight: 0}}", "projects.vision.weight: .*greater than 0"),
+        ("projects: {vision: {deserved: 1}}", "projects.vision.deserved: unknown key; did you mean deserved_devices"),
         ("quotas: 5", "quotas: .*a list; it is 5"),
         ("quotas: [{max_devices: -1}]", "quotas.0.max_devices: .*greater than or equal to 0"),
         ("quotas: [{max_device: 1}]", "quotas.0.max_device: unknown key; did you mean max_devices"),
