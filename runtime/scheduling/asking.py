@@ -10,7 +10,7 @@ from runtime.model.indexes import Indexes
 from runtime.model.nouns import WHOLE, Needs, Placement, Shape
 
 from .fit import PLAIN, fits, kinds_of, unit_of, usable
-from .room import empty_room
+from .room import Room, empty_room
 
 MAX_NODES = 8
 """Named in one sentence."""
@@ -69,6 +69,17 @@ def _lacking(shape: Shape, masks: KindMasks, index: Indexes, node_id: str) -> It
         yield "has no such device that shares its cores with none of another kind"
 
 
+def left_over(shape: Shape, free: Room, node_id: str) -> str:
+    """What nobody was promised of the cores and the memory that it asks for: `1.5 cores left (asked: 2 cores)`."""
+    needs = shape.needs or PLAIN
+    found = []
+    if needs.cpu_milli:
+        found.append(f"{cores(free.cpu_left(node_id))} left (asked: {cores(needs.cpu_milli)})")
+    if needs.memory_mb:
+        found.append(f"{memory(free.memory_left(node_id))} of memory left (asked: {memory(needs.memory_mb)})")
+    return "; ".join(found)
+
+
 def describe_shape(shape: Shape) -> str:
     """`8 H100 devices`, `1 device with 4 cores`, `16 H100 devices in groups of 8 per node`, `30 % of one device`."""
     needs = shape.needs or PLAIN
@@ -125,10 +136,13 @@ def _kinds(masks: KindMasks) -> str:
 
 
 def cores(milli: int) -> str:
+    if milli > UNBOUND // 2:
+        return "any number of cores"
     return "1 core" if milli == 1000 else f"{milli / 1000:g} cores"
 
 
 def memory(size_mb: int) -> str:
-    assert size_mb < UNBOUND, "a node that does not say binds nobody"
+    if size_mb > UNBOUND // 2:
+        return "any amount"  # The node does not say how much it has, and binds nobody.
     gigabytes = size_mb * 2**20 / 1e9
     return f"{gigabytes:.4g} GB" if gigabytes >= 1 else f"{size_mb} MiB"

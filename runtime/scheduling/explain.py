@@ -10,13 +10,14 @@ from runtime.model.nouns import Attempt, Job, Shape, StopOrder
 from runtime.model.state import State, holders
 from runtime.model.states import JobState, StopCause
 
-from .asking import describe_placements, describe_shape, impossible
+from .asking import describe_placements, describe_shape, impossible, lacks, left_over
 from .decision import Expire, Preempt, Reasons, Start, TimeOut
 from .fairshare import describe_share
 from .order import queue_position
 from .paper import Blocked, Promise, Round
 from .policy import Policy
 from .quotas import explain_quota
+from .room import free_room
 from .round import play
 from .waits import others_first
 
@@ -240,11 +241,16 @@ def _node_lines(state: State, job: Job, paper: Round) -> Iterator[str]:
         standing = describe_standing(state.standing(node_id))
         remark = f" [{standing}]" if standing else ""
         if mask is None:
-            yield f"{node_id}: has no devices for it ({_kinds(state, node_id)}){remark}"
+            lack = lacks(job.shape, state.index.kinds, state.index, node_id)
+            yield f"{node_id}: {lack or f'has no devices for it ({_kinds(state, node_id)})'}{remark}"
             continue
         n_free = (state.index.free[node_id] & mask).bit_count()
         held = ", ".join(_hold(holder, node_id, job.priority) for holder in holders(state, node_id))
-        yield f"{node_id}: {n_free} of {mask.bit_count()} usable devices free" + (f"; {held}" if held else "") + remark
+        yield (
+            f"{node_id}: {n_free} of {mask.bit_count()} usable devices free"
+            + "".join(f"; {part}" for part in (left_over(job.shape, free_room(state.index), node_id), held) if part)
+            + remark
+        )
 
 
 def _hold(job: Job, node_id: str, priority: int) -> str:

@@ -116,10 +116,15 @@ class Typical:
         return there - (1 - AVERAGE_SHARE) * alone - AVERAGE_SHARE * together
 
 
-def typical_of(n_alive: Mapping[Shape, int], usable_by: Mapping[Shape, Masks]) -> Typical | None:
+def typical_of(
+    n_alive: Mapping[Shape, int], usable_by: Mapping[Shape, Masks], before: Typical | None = None
+) -> Typical | None:
     """The work at hand; None: it asks for whole devices alone, for which fewest and tightest nodes are best.
 
     Numbers of jobs are rounded down to powers of two, so that the mix seldom changes.
+
+    Args:
+        before: an earlier answer for the same nodes, of which is kept what still holds.
     """
     if all(shape.needs is None for shape in n_alive):
         return None
@@ -132,7 +137,11 @@ def typical_of(n_alive: Mapping[Shape, int], usable_by: Mapping[Shape, Masks]) -
     total = sum(weight for weight, _ in most)
     if not total:
         return None
-    return Typical(tuple(Wanted(shape, weight / total, usable_by[shape]) for weight, shape in most))
+    most.sort(key=lambda entry: str(entry[1]))
+    found = Typical(tuple(Wanted(shape, weight / total, usable_by[shape]) for weight, shape in most))
+    if before is not None and [each.shape for each in before.wanted] == [each.shape for each in found.wanted]:
+        found._users = before._users
+    return found
 
 
 def thousandths_of(shape: Shape) -> int:

@@ -222,11 +222,11 @@ def empty_room(index: Indexes, devices: Masks) -> Room:
 
 
 def face(room: Room, node_id: str) -> Face:
-    parts = room.shares.get(node_id)
+    ground, parts = room.index.grounds[node_id], room.shares.get(node_id)
     return (
         room.devices.get(node_id, 0).bit_count(),
-        room.cpu_left(node_id),
-        room.memory_left(node_id),
+        ground.cpu_milli - room.used_cpu.get(node_id, 0),
+        ground.memory_mb - room.used_memory.get(node_id, 0),
         tuple(sorted(parts.values())) if parts else (),
     )
 

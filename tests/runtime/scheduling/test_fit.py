@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from core_language import cluster, decide, queued, round_of
+from core_language import NOW, cluster, decide, queued, round_of, then
 
 from runtime.model.nouns import Needs, Shape
 from runtime.scheduling.decision import Start
-from runtime.scheduling.explain import feasible
+from runtime.scheduling.explain import explain, feasible
+from runtime.scheduling.intent import event_of
+from runtime.scheduling.policy import Policy
 
 
 def test_the_first_kind_of_a_list_that_fits_is_taken_and_a_gang_is_of_one_kind() -> None:
@@ -72,3 +74,13 @@ def test_an_impossible_job_is_told_which_node_fails_which_test(shape: Shape, why
     told = feasible(cluster("a:4xH100"), shape)
     assert told is not None
     assert why in told
+
+
+def test_a_waiting_job_is_told_what_is_left_of_what_it_asks_for() -> None:
+    hog, waiting = (queued(f"j{n}", needs=Needs(cpu_milli=2500)) for n in (1, 2))
+    state = cluster("a:4 b:2", hog, waiting)
+    for action in round_of(state).actions:
+        then(state, lambda journal, action=action: journal.record(event_of(action)))
+    told = explain(state, "j2", now_s=NOW, policy=Policy()).details
+    assert told[0] == "a: 3 of 4 usable devices free; 0.5 cores left (asked: 2.5 cores); j1 (normal) holds 1"
+    assert told[1] == "b: has 2 cores (asked: 2.5 cores)"
