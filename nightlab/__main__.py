@@ -30,6 +30,7 @@ COMMANDS = {
     "allow": "Give the agents that right back.",
     "budget": "Device time that a session or a project may use.",
     "spend": "Device-hours and cost: useful, replicate, lost, failed, idle.",
+    "gc": "Delete checkpoints that nobody needs any more.",
     "research": "Sessions: start, follow, stop, resume, report.",
     "simulate": "Replay a trace of real jobs with this scheduler, in virtual time.",
     "demo": "A whole research session on real training, in minutes.",

@@ -14,6 +14,8 @@ from .models import (
     BudgetSelector,
     BudgetView,
     DevicesRequest,
+    Garbage,
+    GarbageRequest,
     HoldRequest,
     Holds,
     HoldScope,
@@ -71,6 +73,13 @@ class OperatorCalls:
 
     def _budgets(self, path: str, request: BaseModel) -> list[BudgetView]:
         return as_many(_BUDGETS, self._transport.call("POST", path, body=request.model_dump_json().encode()))
+
+    def collect_garbage(
+        self, *, dry_run: bool = True, older_than_days: float | None = None, quota_gb: float | None = None
+    ) -> Garbage:
+        """Delete the weights that nobody needs any more; a dry run only tells which."""
+        request = GarbageRequest(dry_run=dry_run, older_than_days=older_than_days, quota_gb=quota_gb)
+        return as_one(Garbage, self._transport.call("POST", "/v1/gc", body=request.model_dump_json().encode()))
 
     def stop_agents(self, *, reason: str) -> Holds:
         """From now on, what sessions submit is refused (`agents_stopped`)."""

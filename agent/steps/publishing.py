@@ -64,6 +64,7 @@ def close_runs(deps: Deps, result: FinalResult | None, *, status: str, message: 
             "nightlab.verdict": result.verdict,
             "nightlab.comparison": result.comparison,
             "nightlab.best_configuration": result.best_configuration,
+            "nightlab.default_configuration": result.default_configuration,
         }
         metrics |= _interval("best_mean", result.best_mean)
         metrics |= _interval("default_mean", result.default_mean)

@@ -14,6 +14,8 @@ from .job_run import run
 from .options import HomeOption, JsonOption, runtime
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from nightlab.following import JobFollower
     from runtime_client.models import JobView
 
@@ -208,6 +210,30 @@ def cancel(
             note(f"{one['job_id']}: {one['message']}")
     if failed:
         raise typer.Exit(ExitCode.WORK_FAILED)
+
+
+@app.command("pin", epilog="Example:  nightlab job pin j7")
+def pin(job_id: JobId, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Keep the checkpoints of a job, whatever `nightlab gc` would do."""
+    _set_pinned(job_id, True, home, as_json)
+
+
+@app.command("unpin", epilog="Example:  nightlab job unpin j7")
+def unpin(job_id: JobId, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Treat the checkpoints of a job like those of others again."""
+    _set_pinned(job_id, False, home, as_json)
+
+
+def _set_pinned(job_id: str, is_pinned: bool, home: Path | None, as_json: bool) -> None:
+    from runtime_client.models import RunUpdate
+
+    with runtime(home) as client:
+        job = client.job(job_id)
+        client.update_run(job.run_id, RunUpdate(tags={"nightlab.pinned": "true" if is_pinned else "false"}))
+    if as_json:
+        print_json({"job_id": job_id, "is_pinned": is_pinned})
+    else:
+        print(f"{job_id}: {'its checkpoints stay' if is_pinned else 'pinned no more'}")
 
 
 @app.command("explain", epilog="Example:  nightlab job explain j1")

@@ -81,6 +81,10 @@ class Policy:
     """But for no longer than this; a job whose run time is unknown lets nobody by."""
     backfill_patience_s: float = 604800.0
     """Once the head of a queue has waited so long, nothing more starts on devices that it could use."""
+    disk_quota_gb: float = 0.0
+    """Of checkpoints and working folders, for each project (10^9 bytes); 0: none."""
+    gc_every_hours: float = 0.0
+    """How often disk space is freed without being asked; 0: never."""
     log_cap_mb: int = 256
     """Of each file of an attempt's output; the middle of what is longer is cut out."""
     hang_least_s: float = 600.0

@@ -13,7 +13,7 @@ from runtime.engines.local import LocalEngine
 from runtime.tracking.gateway import gateway_router
 from runtime_client.models import API_VERSION
 
-from .api import arrays, budgets, events, jobs, logs, operator, overview, runs, spend
+from .api import arrays, budgets, events, garbage, jobs, logs, operator, overview, runs, spend
 from .assembly import Parts, open_services
 from .config import ServerConfig
 from .envelope import install
@@ -78,7 +78,7 @@ def create_app(
     app.state.on_broken = app.state.on_parted = _nobody_listens
     app.state.keys = keys
     install(app)
-    for part in (overview, jobs, arrays, logs, runs, events, operator, budgets, spend):
+    for part in (overview, jobs, arrays, logs, runs, events, operator, budgets, garbage, spend):
         app.include_router(part.router)
     app.add_middleware(Guard, config=config, keys=keys)
     return app

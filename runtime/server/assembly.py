@@ -31,6 +31,7 @@ from .config import ServerConfig
 from .disk import DiskWatch
 from .dispatch import Dispatcher
 from .draft import Actor, Draft
+from .garbage import GarbageCollector
 from .hang_watch import HangWatch
 from .hub import EventHub
 from .inbox import Inbox
@@ -102,6 +103,9 @@ async def open_services(parts: Parts) -> AsyncIterator[Services]:
         watch = HangWatch(loop=loop, engine=parts.engine, period_s=config.hang_look_s, keep=keep_stacks)
         loop.hub.on_event = watch.note
         await _spawn(stack, _keep_going("the watch for hangs", watch.run))
+        garbage = GarbageCollector(config=config, store=store, clock=parts.clock)
+        if config.policy.gc_every_hours:
+            await _spawn(stack, _keep_going("freeing disk space", garbage.run))
         running = asyncio.create_task(_watched(loop, parts.on_broken))
         stack.push_async_callback(_end_loop, loop, running)
         yield Services(
@@ -116,6 +120,7 @@ async def open_services(parts: Parts) -> AsyncIterator[Services]:
             journal=_journal(store),
             spool=spool,
             mirror=mirror,
+            garbage=garbage,
         )
 
 

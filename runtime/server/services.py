@@ -15,6 +15,7 @@ from runtime.tracking.spool import Spool
 
 from .config import ServerConfig
 from .disk import DiskWatch
+from .garbage import GarbageCollector
 from .hub import EventHub
 from .loop import Loop
 from .sse import Journal
@@ -34,6 +35,7 @@ class Services:
     spool: Spool
     mirror: Mirror | None
     """None: no tracking server is configured; records stay here."""
+    garbage: GarbageCollector
 
 
 async def services_of(request: Request) -> Services:

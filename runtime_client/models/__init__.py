@@ -1,6 +1,7 @@
 """The wire contract, defined once: what programs send to the runtime and what it answers."""
 
 from .budgets import BudgetRequest, BudgetScope, BudgetSelector, BudgetView
+from .garbage import Garbage, GarbageRequest, GarbageRow
 from .graph import MAX_TASKS, ArraySpec, ArrayTask, ArrayView, Condition, DependsOn, read_indexes
 from .operator import (
     AgentsStopRequest,
@@ -94,6 +95,9 @@ __all__ = [
     "ExpectedStart",
     "Explanation",
     "Forecast",
+    "Garbage",
+    "GarbageRequest",
+    "GarbageRow",
     "HoldRequest",
     "HoldScope",
     "HoldSelector",

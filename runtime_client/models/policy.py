@@ -66,6 +66,8 @@ class PolicySpec(Wire):
     overtaking: Factor = 1.0
     overtaking_max_s: Seconds = 86400.0
     backfill_patience_s: Seconds = 604800.0
+    disk_quota_gb: Factor = 0.0
+    gc_every_hours: Factor = 0.0
     log_cap_mb: Annotated[int, Field(ge=1, le=1024 * 1024, strict=True)] = 256
     hang_least_s: Annotated[Seconds, Field(ge=1.0)] = 600.0
     hang_factor: Factor = 10.0

@@ -13,7 +13,8 @@ HEAVY = ("httpx", "rich", "mlflow", "sqlalchemy", "yaml", "psutil", "runtime", "
 COMMANDS = (
     "up", "down", "status", "demo", "simulate",
     "node list", "node cordon", "node uncordon", "node drain", "node reserve", "node unreserve",
-    "policy", "pause", "unpause", "stop", "allow", "spend", "budget list", "budget set", "budget lift",
+    "policy", "pause", "unpause", "stop", "allow", "spend",
+    "gc", "job pin", "job unpin", "budget list", "budget set", "budget lift",
     "job run", "job list", "job get", "job logs", "job cancel", "job explain",
     "research start", "research list", "research show", "research resume", "research stop", "research report",
 )  # fmt: skip

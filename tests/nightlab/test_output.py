@@ -8,13 +8,13 @@ import pytest
 from nightlab.known_errors import failure_of
 from nightlab.output import ENVELOPE_VERSION, ago, duration, print_json, print_table
 from runtime_client import errors
-from runtime_client.models import API_VERSION, Compute
+from runtime_client.models import API_VERSION, GarbageRow
 
 
 def test_the_envelope_is_that_of_the_wire(capsys: pytest.CaptureFixture[str]) -> None:
-    print_json([Compute(num_accelerators=2)])
+    print_json([GarbageRow(reason="own", goes=False, n_folders=1, n_bytes=2)])
     envelope = json.loads(capsys.readouterr().out)
-    assert envelope == {"v": API_VERSION, "data": [{"num_accelerators": 2, "accelerator_type": None}]}
+    assert envelope == {"v": API_VERSION, "data": [{"reason": "own", "goes": False, "n_folders": 1, "n_bytes": 2}]}
     assert ENVELOPE_VERSION == API_VERSION
 
 
