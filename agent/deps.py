@@ -26,6 +26,8 @@ class Memory:
     n_slots: int = 0
     refusal: str | None = None
     """Why the runtime takes no submission now, as said last; None: it takes them."""
+    over_budget: str | None = None
+    """What the runtime said when a budget of device time had no room for a trial; None: it has not."""
     has_unpublished_plans: bool = True
     has_seen_metric: bool = False
 

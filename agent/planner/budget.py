@@ -18,11 +18,15 @@ class Spend:
     wall_seconds: float
     n_slots: int = 1
     """Trials that run at once."""
+    refusal: str | None = None
+    """What the runtime said when a budget of device time had no room for a trial; None: it has not."""
 
 
 def spent(task: Task, spend: Spend) -> str | None:
     """The budget that is used up, in words; None: there is room."""
     budgets = task.budgets
+    if spend.refusal is not None:
+        return spend.refusal
     if budgets.device_seconds is not None and spend.device_seconds >= budgets.device_seconds:
         return f"budgets.device_seconds: {spend.device_seconds:.0f} of {budgets.device_seconds:g} are used"
     if budgets.wall_minutes is not None and spend.wall_seconds >= budgets.wall_minutes * 60:

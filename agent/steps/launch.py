@@ -17,6 +17,9 @@ from agent.tools.jobs import Submitted, cancel_jobs, submit_trials
 from agent.tools.trial_job import trial_job
 from runtime_client.models import JobView
 
+OVER_BUDGET = "over_budget"
+"""The runtime's code for a budget of device time that has no room: the search ends with what it has."""
+
 
 def launch(state: AgentState, deps: Deps) -> AgentState:
     if state.get("outcome") == Outcome.STOP:
@@ -47,6 +50,8 @@ def _submit(trials: list[TrialView], deps: Deps) -> bool:
             deps.memory.jobs[answer.job.job_id] = answer.job
             lines.append(_launched_line(trial, answer.job.job_id))
         elif not answer.is_retryable:
+            if answer.code == OVER_BUDGET:
+                deps.memory.over_budget = answer.refusal
             refused.append(_refused(trial, answer, deps))
             text = f"{trial.trial_id} was refused by the runtime: {answer.refusal}"
             lines.append(Line(step="launch", text=text, trial_id=trial.trial_id))

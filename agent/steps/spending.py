@@ -10,7 +10,12 @@ def spend_so_far(deps: Deps) -> Spend:
     """Ended trials and those in flight. Device-seconds are brought up to date only where they are limited."""
     known = deps.memory.session
     if deps.task.budgets.device_seconds is None:
-        return Spend(device_seconds=known.device_seconds, wall_seconds=known.wall_seconds, n_slots=deps.memory.n_slots)
+        return Spend(
+            device_seconds=known.device_seconds,
+            wall_seconds=known.wall_seconds,
+            n_slots=deps.memory.n_slots,
+            refusal=deps.memory.over_budget,
+        )
     history = deps.book.history()
     now = deps.clock()
     running = 0.0
@@ -22,4 +27,5 @@ def spend_so_far(deps: Deps) -> Spend:
         device_seconds=deps.record.session().device_seconds + running,
         wall_seconds=known.wall_seconds,
         n_slots=deps.memory.n_slots,
+        refusal=deps.memory.over_budget,
     )

@@ -1,7 +1,8 @@
 """Which budget is used up, what a job would add to it, and what follows. Pure.
 
-What will be used is what jobs are expected to need: as long as like jobs ran, at the latest their time limit. A job of
-which neither is known is expected to need nothing, and is stopped when the budget is used up.
+What will be used is what jobs are expected to need: as long as like jobs ran, and never longer than their time limit. A
+time limit alone is no expectation: a job of whose like nothing is known is expected to need nothing, and is stopped when
+the budget is used up.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def spent_s(state: State, budget: Budget, now_s: float) -> float:
 
 def asked_s(state: State, job: Job) -> float | None:
     """What a queued job is expected to use; None: nothing is known."""
-    takes_s = run_s(state, job)
+    expected_s = state.estimates.expected_s(job.project, job.experiment, job.shape)
+    takes_s = None if expected_s is None else run_s(state, job)
     return None if takes_s is None else takes_s * job.shape.n_devices
 
 
@@ -129,5 +131,6 @@ def _left_s(state: State, job: Job, now_s: float) -> float | None:
     """Device-seconds that a live job is expected to use from now on; None: nothing is known."""
     if job.attempt is None:
         return asked_s(state, job)
-    ends_at_s = end_s(state, job, job.attempt, now_s)
+    is_known = job.attempt.expected_s is not None or state.estimates.expected_s(job.project, job.experiment, job.shape)
+    ends_at_s = end_s(state, job, job.attempt, now_s) if is_known else None
     return None if ends_at_s is None else max(0.0, ends_at_s - now_s) * job.shape.n_devices

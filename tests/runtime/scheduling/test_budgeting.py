@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from core_language import NOW, Journal, Step, cluster, queued, running, then
+from core_language import NOW, Journal, Step, cluster, job, queued, running, then
 
 from runtime.model.budgets import Budget, BudgetScope
 from runtime.model.check import check
@@ -12,7 +12,7 @@ from runtime.model.events import AttemptEnded, BudgetLifted, BudgetSet, Event, J
 from runtime.model.outcome import ExitFacts, classify, classify_lost
 from runtime.model.state import State
 from runtime.model.states import AttemptOutcome, ExitReason, JobState, StopCause
-from runtime.scheduling.budgeting import bill, events_from_budgets, explain_shortage, next_used_up_s
+from runtime.scheduling.budgeting import asked_s, bill, events_from_budgets, explain_shortage, next_used_up_s
 
 VISION = Budget(scope=BudgetScope.PROJECT, name="vision", limit_s=100.0)
 S1 = Budget(scope=BudgetScope.SESSION, name="s1", limit_s=100.0)
@@ -121,12 +121,23 @@ def test_what_was_lifted_binds_nobody() -> None:
     assert next_used_up_s(state, NOW) is None
 
 
+def known(seconds: float, project: str = "vision") -> Step:
+    """Three jobs of the project's experiment ran so long."""
+
+    def step(journal: Journal) -> None:
+        for _ in range(3):
+            journal.state.estimates.learn(job("j99", project=project, n_devices=2), seconds)
+
+    return step
+
+
 def test_live_jobs_of_known_length_are_counted_and_the_others_are_named() -> None:
     state = cluster(
         "a:4",
-        queued("j1", project="vision", timeout_s=20.0, grace_s=0.0, n_devices=2),
-        queued("j2", project="vision"),
-        queued("j3", timeout_s=20.0),
+        known(20.0),
+        queued("j1", project="vision", n_devices=2),
+        queued("j2", project="vision", experiment="new", timeout_s=1000.0),
+        queued("j3"),
         budget(VISION),
     )
     found = bill(state, VISION, NOW)
@@ -136,6 +147,17 @@ def test_live_jobs_of_known_length_are_counted_and_the_others_are_named() -> Non
         "project vision may use 100 device-seconds: 0 spent + 40 that its live jobs are expected to need + "
         "70 for this one (1 of them of unknown length, counted as 0) = 110"
     )
+
+
+def test_a_time_limit_bounds_what_is_expected_and_is_no_expectation_itself() -> None:
+    state = cluster(
+        "a:4",
+        known(20.0),
+        queued("j1", project="vision", n_devices=2, timeout_s=5.0, grace_s=0.0),
+        queued("j2", project="vision", experiment="new", timeout_s=5.0),
+    )
+    assert asked_s(state, state.jobs["j1"]) == 10.0
+    assert asked_s(state, state.jobs["j2"]) is None
 
 
 def test_a_snapshot_keeps_budgets_and_what_was_spent() -> None:
