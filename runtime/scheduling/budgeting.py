@@ -1,8 +1,8 @@
 """Which budget is used up, what a job would add to it, and what follows. Pure.
 
-What will be used is what jobs are expected to need: as long as like jobs ran, and never longer than their time limit. A
-time limit alone is no expectation: a job of whose like nothing is known is expected to need nothing, and is stopped when
-the budget is used up.
+What will be used is what jobs are expected to need: as long as like jobs ran, and never longer than their time limit.
+A time limit alone is no expectation: a job of whose like nothing is known is expected to need nothing, and is stopped
+when the budget is used up.
 """
 
 from __future__ import annotations
