@@ -76,11 +76,17 @@ class CodeStore:
         self._indexes[name] = index
         return index.snapshot
 
+    def _left_out(self, root: Path) -> frozenset[str]:
+        """The home that these archives are in, where it lies below the code: it grows with every job."""
+        folder, top = self.folder.resolve(), root.resolve()
+        below = [place for place in (folder.parent, folder) if top in place.parents]
+        return frozenset(str(place) for place in below)
+
     def _take_anew(self, root: Path, limit_mb: int) -> _Index:
         if not root.is_dir():
             raise SnapshotRefused(f"code_source.root_path {str(root)!r} is not a folder; give the folder with the code")
         began_ns = time.time_ns()
-        tree = walk(root)
+        tree = walk(root, left_out=self._left_out(root))
         if tree.size_bytes > limit_mb * 1_000_000:
             raise archive.too_large(root, tree, limit_mb)
         if len(tree.files) > MOST_FILES:

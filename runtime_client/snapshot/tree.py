@@ -39,6 +39,8 @@ class CodeTree:
     """Absolute paths outside of the tree whose change may change what belongs to it; None: not there."""
     commit: git.Commit | None = None
     """None: in no git work tree."""
+    left_out: frozenset[str] = frozenset()
+    """Real paths of folders that are not looked into."""
 
     @property
     def size_bytes(self) -> int:
@@ -57,13 +59,16 @@ def look(path: str) -> Seen | None:
         return None
 
 
-def walk(root: Path) -> CodeTree:
+def walk(root: Path, *, left_out: frozenset[str] = frozenset()) -> CodeTree:
     """The code in a folder, by git where it is in a work tree, else by its `.gitignore` files.
+
+    Args:
+        left_out: real paths of folders that are no code, whatever git says: a home of nightlab below its code.
 
     Raises:
         SnapshotRefused: a part of it can not be read.
     """
-    tree = CodeTree()
+    tree = CodeTree(left_out=left_out)
     found = git.listing(root)
     try:
         if found is None:
@@ -130,7 +135,7 @@ def _walk(tree: CodeTree, root: str, folder: str, rules: _GitRules | _IgnoreFile
     for entry in _entries(place):
         path = f"{folder}/{entry.name}" if folder else entry.name
         is_folder = entry.is_dir(follow_symlinks=False)
-        if entry.name in ALWAYS_LEFT_OUT:
+        if entry.name in ALWAYS_LEFT_OUT or (is_folder and tree.left_out and _is_left_out(tree, entry.path)):
             continue
         if rules.is_ignored(path, is_folder):
             tree.linked.append(path)
@@ -142,10 +147,14 @@ def _walk(tree: CodeTree, root: str, folder: str, rules: _GitRules | _IgnoreFile
                 tree.files[path] = seen_of(status)
 
 
+def _is_left_out(tree: CodeTree, path: str) -> bool:
+    return os.path.realpath(path) in tree.left_out
+
+
 def _enter(tree: CodeTree, root: str, path: str, rules: _GitRules | _IgnoreFiles) -> None:
     """A folder below. One that is a repository of its own (a submodule, a clone) follows its own rules."""
     if isinstance(rules, _GitRules) and os.path.exists(os.path.join(root, path, ".git")):
-        inner = walk(Path(root, path))
+        inner = walk(Path(root, path), left_out=tree.left_out)
         tree.files |= {f"{path}/{name}": seen for name, seen in inner.files.items()}
         tree.folders |= {f"{path}/{name}".rstrip("/"): seen for name, seen in inner.folders.items()}
         tree.linked += [f"{path}/{name}" for name in inner.linked]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from runtime_client.snapshot import CodeStore, SnapshotMissing, SnapshotRefused, unpack
+from runtime_client.snapshot.tree import walk
 
 
 @pytest.fixture
@@ -190,6 +191,21 @@ def test_the_commit_is_recorded_and_uncommitted_changes_are_kept_as_a_patch(
     assert after is not None
     assert after.commit != clean.commit
     assert not after.is_dirty
+
+
+@pytest.mark.parametrize("has_git", [True, False])
+def test_a_home_below_the_code_is_no_code(root: Path, repository: Path, has_git: bool) -> None:
+    """It grows with every job, and would be taken again and again."""
+    place = repository if has_git else root
+    home = place / "runs" / "home"
+    (home / "attempts" / "j1").mkdir(parents=True)
+    (home / "attempts" / "j1" / "weights").write_bytes(b"x" * 1000)
+    store = CodeStore(home / "code")
+    before = store.take(place)
+    (home / "attempts" / "j1" / "more").write_bytes(b"x" * 1000)
+    assert CodeStore(home / "code").take(place) == before
+    assert "weights" not in " ".join(walk(place, left_out=frozenset({str(home)})).files)
+    assert "runs/home/attempts/j1/weights" in walk(place).files
 
 
 def test_a_folder_inside_a_repository_is_taken_alone(store: CodeStore, repository: Path) -> None:
