@@ -87,6 +87,8 @@ class FakeRuntime:
         self._run_tokens: dict[str, str] = {}
         self.n_refusals = 0
         """So many submissions of sessions are refused, as while all agents are stopped."""
+        self.budgets: dict[str, float] = {}
+        """By session: device-seconds that its jobs may use together; beyond it submissions are refused."""
         self.artifacts: dict[tuple[str, str], bytes] = {}
         self._events: list[EventView] = []
         self._passing: list[EventView] = []
@@ -342,6 +344,17 @@ class FakeRuntime:
 
     # How it works inside.
 
+    def _over_budget(self, spec: JobSpec) -> SubmitResult | None:
+        """The refusal of a job whose session has used up its budget; None: there is room."""
+        session_id = _session_of(spec)
+        limit_s = self.budgets.get(session_id or "")
+        views = (job.view for job in self._jobs.values() if _session_of(job.view.spec) == session_id)
+        used_s = sum(view.device_seconds(self.now) for view in views)
+        if limit_s is None or used_s < limit_s:
+            return None
+        message = f"session {session_id} may use {limit_s:g} device-seconds: {used_s:.0f} spent"
+        return _refused("over_budget", ErrorKind.OVER_BUDGET, message, "compute.num_accelerators")
+
     def _submit(self, spec: JobSpec) -> SubmitResult:
         if spec.session is not None:
             if self.n_refusals > 0:
@@ -358,6 +371,9 @@ class FakeRuntime:
         if spec.priority_class not in PRIORITIES:
             message = f"unknown priority class {spec.priority_class!r}; known: {', '.join(PRIORITIES)}"
             return _refused("unknown_priority_class", ErrorKind.INVALID, message, "priority_class")
+        over = self._over_budget(spec)
+        if over is not None:
+            return over
         job = self._new_job(spec)
         if token is not None:
             self._tokens[token] = job.view.job_id
@@ -523,6 +539,10 @@ class FakeRuntime:
         if job_id not in self._jobs:
             raise NotFound(f"no job {job_id!r}", code="job_not_found")
         return self._jobs[job_id]
+
+
+def _session_of(spec: JobSpec) -> str | None:
+    return None if spec.session is None else spec.session.session_id
 
 
 def _refused(code: str, kind: ErrorKind, message: str, path: str, retryable: bool = False) -> SubmitResult:

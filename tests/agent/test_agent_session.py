@@ -381,3 +381,16 @@ def test_a_session_submits_again_what_was_refused_while_all_agents_were_stopped(
     assert world.runtime.n_refusals == 0
     assert all(trial.state is TrialState.MEASURED for trial in world.store.trials("s1"))
     assert text_of(world).count("can not be submitted now: all agents were stopped") == 1
+
+
+def test_a_session_whose_budget_is_used_up_ends_with_what_it_has_and_says_why(tmp_path: Path) -> None:
+    """Somebody gave it less device time than its task asks for."""
+    world = a_world(tmp_path)
+    world.runtime.budgets["s1"] = 35.0
+    assert world.live() is SessionState.FINISHED
+    trials = world.store.trials("s1")
+    measured = [trial for trial in trials if trial.state is TrialState.MEASURED]
+    refused = [trial for trial in trials if trial.exit_reason == "refused"]
+    assert len(measured) >= 3
+    assert len(refused) <= 2, "it stops asking"
+    assert "may use 35 device-seconds" in text_of(world)
