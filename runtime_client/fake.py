@@ -2,7 +2,8 @@
 
 A script says what each job would do: its curve, its exit and its duration. Nothing happens until `advance` or
 `step` moves the clock; `events` with a wait moves it by itself when `is_automatic`. Priority classes, idempotency
-tokens, fences, cancellation and preemption behave as in the real one; two devices of kind `fake` by default.
+tokens, fences, cancellation and preemption behave as in the real one; dependencies and arrays are refused. Two devices
+of kind `fake` by default.
 """
 
 from __future__ import annotations
@@ -356,6 +357,9 @@ class FakeRuntime:
         return _refused("over_budget", ErrorKind.OVER_BUDGET, message, "compute.num_accelerators")
 
     def _submit(self, spec: JobSpec) -> SubmitResult:
+        if spec.depends_on or spec.array is not None:
+            path = "depends_on" if spec.depends_on else "array"
+            return _refused("not_in_the_fake", ErrorKind.INVALID, f"{path}: this fake runtime knows none", path)
         if spec.session is not None:
             if self.n_refusals > 0:
                 self.n_refusals -= 1

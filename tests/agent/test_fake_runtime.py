@@ -26,6 +26,11 @@ def test_it_is_a_runtime() -> None:
     assert runtime.info().n_devices == 2
 
 
+def test_what_it_does_not_do_is_refused() -> None:
+    specs = [a_spec(depends_on=["j1"]), a_spec(array={"indexes": "0-3"})]
+    assert [one.error and one.error.path for one in a_runtime().submit_many(specs)] == ["depends_on", "array"]
+
+
 def test_jobs_run_on_free_devices_in_order_of_class_and_submission() -> None:
     runtime = a_runtime(n_devices=1)
     first, second = runtime.submit(a_spec()), runtime.submit(a_spec())
