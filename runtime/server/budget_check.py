@@ -17,7 +17,7 @@ def check_budgets(state: State, job: Job, spec: JobSpec, *, now_s: float) -> Non
         Refused: a budget has no room for it; with the arithmetic. Retryable when there will be, should live jobs end
             sooner than they are expected to.
     """
-    brought = budget_of_session(spec)
+    brought = new_budget(state, spec)
     budgets = {budget.key: budget for budget in state.budgets.values() if budget.covers(job)}
     if brought is not None:
         budgets[brought.key] = brought
@@ -32,8 +32,12 @@ def check_budgets(state: State, job: Job, spec: JobSpec, *, now_s: float) -> Non
             )
 
 
-def budget_of_session(spec: JobSpec) -> Budget | None:
-    """The budget that a submission brings for its session; None: it brings none."""
+def new_budget(state: State, spec: JobSpec) -> Budget | None:
+    """The budget that a submission brings for its session, which has none yet; None: it brings none, or one is set.
+
+    A person's word counts: what was set by hand is not changed by what a session brings.
+    """
     if spec.session is None or spec.session.device_seconds is None:
         return None
-    return Budget(scope=BudgetScope.SESSION, name=spec.session.session_id, limit_s=spec.session.device_seconds)
+    budget = Budget(scope=BudgetScope.SESSION, name=spec.session.session_id, limit_s=spec.session.device_seconds)
+    return None if budget.key in state.budgets else budget

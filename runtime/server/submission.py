@@ -18,7 +18,7 @@ from runtime.scheduling.quotas import describe_quota, too_small
 from runtime.store.history import JobRow
 from runtime_client.models import ErrorKind, JobSpec
 
-from .budget_check import budget_of_session, check_budgets
+from .budget_check import check_budgets, new_budget
 from .draft import OWNER, Actor, Draft
 from .intake import job_from_spec
 from .projection import new_job_row
@@ -139,8 +139,8 @@ def record(draft: Draft, job: Job, spec: JobSpec, *, run_id: str, spec_json: dic
     actor = actor_of(spec)
     if spec.session is not None and spec.session.fence > draft.state.fences.get(spec.session.session_id, 0):
         draft.add(SessionFenced(session_id=spec.session.session_id, fence=spec.session.fence), actor)
-    budget = budget_of_session(spec)
-    if budget is not None and draft.state.budgets.get(budget.key) != budget:
+    budget = new_budget(draft.state, spec)
+    if budget is not None:
         draft.add(BudgetSet(budget=budget), actor)
     if spec.depends_on:
         spec_json = {**spec_json, "depends_on": [one.model_dump(mode="json") for one in spec.depends_on]}

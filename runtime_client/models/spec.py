@@ -214,7 +214,7 @@ class SessionFence(Wire):
     session_id: str = Field(pattern=NAME_PATTERN, max_length=100)
     fence: int = Field(ge=1, lt=2**63)
     device_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """The budget of the session, set with the submission; None leaves it as it is."""
+    """The budget of the session, set with its first submission; one that is there already stays."""
 
 
 def _check_json(value: Any, path: str) -> None:

@@ -103,10 +103,19 @@ def test_a_session_brings_its_budget_with_what_it_submits(made: Lab) -> None:
     made.client.submit(spec(session=fence))
     with pytest.raises(OverBudget, match="session s1 may use 90 device-seconds"):
         made.client.submit(spec(session=fence))
-    more = SessionFence(session_id="s1", fence=1, device_seconds=200)
-    assert made.client.submit(spec(session=more)).job_id == "j5"
     (view,) = made.client.budgets()
-    assert (view.name, view.device_seconds) == ("s1", 200)
+    assert (view.name, view.device_seconds) == ("s1", 90)
+
+
+def test_what_a_person_set_is_not_changed_by_what_a_session_brings(made: Lab) -> None:
+    made.client.set_budget(BudgetScope.SESSION, "s1", device_seconds=70)
+    fence = SessionFence(session_id="s1", fence=1, device_seconds=1e6)
+    made.client.submit(spec(session=fence))
+    with pytest.raises(OverBudget, match="session s1 may use 70 device-seconds"):
+        made.client.submit(spec(session=fence))
+    made.client.set_budget(BudgetScope.SESSION, "s1", device_seconds=200)
+    assert made.client.submit(spec(session=fence)).job_id == "j5"
+    assert [view.device_seconds for view in made.client.budgets()] == [200]
 
 
 def test_lifting_what_is_not_there_says_what_is(made: Lab) -> None:
