@@ -37,9 +37,26 @@ class Direction(StrEnum):
     MINIMIZE = "minimize"
 
 
+class ValidRange(TaskPart):
+    low: Finite | None = None
+    high: Finite | None = None
+
+    @model_validator(mode="after")
+    def _in_order(self) -> ValidRange:
+        if self.low is not None and self.high is not None and self.low >= self.high:
+            raise ValueError(f"low ({self.low}) must be below high ({self.high})")
+        return self
+
+
 class Objective(TaskPart):
     metric: str = Field(min_length=1, max_length=250)
     direction: Direction
+    kind: Literal["quality", "speed", "memory"] = "quality"
+    """What is measured. Speed and memory depend on the machine: their trials run alone (`exclusive`)."""
+    valid: ValidRange = ValidRange()
+    """Values outside are invalid, never best."""
+    min_effect: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    """Smallest gain that is worth something, in the metric's units; better means better by more than this."""
     target: Finite | None = None
     """Reached by the incumbent, confirmed: the session ends early. None: no target."""
     read: Literal["last", "best"] = "last"
@@ -120,6 +137,8 @@ class Fidelity(TaskPart):
 
     parameter: str
     value: int | float
+    unit: Literal["steps", "seconds"] = "steps"
+    """Seconds of training depend on the machine: such trials run alone (`exclusive`)."""
 
 
 class HeldOut(TaskPart):
@@ -134,9 +153,75 @@ class HeldOut(TaskPart):
 class Seeds(TaskPart):
     search: int = Field(default=0, ge=0)
     """Seed of every trial in the search."""
-    fresh: int = Field(default=5, ge=2, le=1000)
-    """Fresh seeds each for the best and the default configuration at the end."""
+    fresh: int = Field(default=8, ge=2, le=1000)
+    """Fresh seeds each for the best and the default configuration at the end, before the first look."""
+    max_pairs: int = Field(default=30, ge=2, le=10_000)
+    """Pairs of fresh seeds at most, where those of `fresh` decide nothing and more may."""
     first_fresh: int = Field(default=1000, ge=0)
+    first_racing: int = Field(default=100, ge=0)
+    """Seeds of the replicates that are made while the search goes on; never those of the end."""
+
+
+class DataSource(TaskPart):
+    """What a job reads and does not change, so that results on other data are seen to be on other data."""
+
+    path: str
+    """File or folder; a relative one is resolved against the folder of the task file."""
+    fingerprint: Literal["manifest", "sha256", "label"] = "manifest"
+    """manifest: names, sizes and times of change (seconds for terabytes); sha256: the bytes; label: as `label` says."""
+    label: str | None = None
+
+    @model_validator(mode="after")
+    def _has_label(self) -> DataSource:
+        if (self.fingerprint == "label") != (self.label is not None):
+            raise ValueError("label is needed with fingerprint: label, and only there")
+        return self
+
+
+class Score(TaskPart):
+    """A job of its own that measures the objective after training, on what training left."""
+
+    command: str | tuple[str, ...]
+    compute: Compute = Compute()
+    timeout_minutes: Positive | None = None
+
+
+class Comparable(TaskPart):
+    """Which trials may be compared with each other."""
+
+    across_devices: bool = False
+    """Whether values from different accelerator models form a pair."""
+
+
+class SearchMethod(TaskPart):
+    """Who suggests configurations, and how the trials are shared between them."""
+
+    sampler: Literal["tpe", "random", "cmaes", "gp", "qmc", "nsgaii"] = "tpe"
+    """Optuna's sampler of the control arm."""
+    use: tuple[Literal["sampler", "random", "refiner", "replicator"], ...] = (
+        "sampler",
+        "random",
+        "refiner",
+        "replicator",
+    )
+    control_share: float = Field(default=0.25, ge=0, le=1)
+    """Least share of the search trials that the default-seeded sampler gets."""
+
+
+class Idle(TaskPart):
+    """What slots are used for that have nothing else to do; always as exploratory jobs."""
+
+    replicate: bool = True
+    explore: bool = True
+    max_share: float = Field(default=0.5, ge=0, le=1)
+    """Of the device-seconds of the session, at most so much goes to idle work."""
+
+
+class Trust(TaskPart):
+    """How sure a claim must be."""
+
+    error_budget: float = Field(default=0.05, gt=0, lt=0.5)
+    """Chance that a whole session makes any false claim of better, however often it looks."""
 
 
 class Budgets(TaskPart):
@@ -146,6 +231,11 @@ class Budgets(TaskPart):
     """Distinct configurations in the search, the default included; replicates are not counted."""
     wall_minutes: Positive | None = None
     device_seconds: Positive | None = None
+    tokens: int | None = Field(default=None, ge=1)
+    """Of language models, both ways."""
+    cost_usd: Positive | None = None
+    """Of language models, and of device time where the task gives `usd_per_device_hour`."""
+    usd_per_device_hour: Positive | None = None
 
 
 class Task(TaskPart):
@@ -158,6 +248,12 @@ class Task(TaskPart):
     held_out: HeldOut | None = None
     seeds: Seeds = Seeds()
     budgets: Budgets
+    search: SearchMethod = SearchMethod()
+    idle: Idle = Idle()
+    trust: Trust = Trust()
+    comparable: Comparable = Comparable()
+    data: tuple[DataSource, ...] = ()
+    score: Score | None = None
     priority_class: str = "exploratory"
     project: str = Field(default="default", pattern=NAME_PATTERN, max_length=100)
     slots: int | None = Field(default=None, ge=1)

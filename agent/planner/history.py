@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent.planner.objective import gain
-from agent.store.views import ParamValue, Purpose, TrialState, TrialView
+from agent.store.views import ParamValue, Purpose, TrialState, TrialView, Worth
 from agent.task import Direction
 
 
@@ -20,6 +20,11 @@ class Proposal:
     purpose: Purpose
     suggested_by: str
     why: str
+    hypothesis: str | None = None
+    """Id of the hypothesis that it tests."""
+    is_idle_work: bool = False
+    """Made for a slot that had nothing else to do: launched as exploratory, whatever the task's class."""
+    worth: Worth | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

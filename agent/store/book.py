@@ -31,6 +31,7 @@ _CHANGING = (
     "submission",
     "is_submitting",
     "is_recalled",
+    "facts",
 )
 """Columns that may change after a trial was proposed."""
 
@@ -129,6 +130,9 @@ class TrialBook:
             proposed_at=self._writer.store.clock(),
             launched_at=None,
             ended_at=None,
+            hypothesis=proposal.hypothesis,
+            is_idle_work=proposal.is_idle_work,
+            worth=proposal.worth,
         )
 
     def _enter_look(self, connection: sa.Connection, trial: TrialView, metric: str) -> None:

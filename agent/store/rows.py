@@ -16,8 +16,11 @@ from agent.store.views import (
     Purpose,
     SessionState,
     SessionView,
+    SuggestionView,
+    TrialFacts,
     TrialState,
     TrialView,
+    Worth,
 )
 
 Row = sa.RowMapping
@@ -40,6 +43,8 @@ def session_view(row: Row) -> SessionView:
         n_trials=row["n_trials"],
         device_seconds=row["device_seconds"],
         wall_seconds=row["wall_seconds"],
+        tokens=row["tokens"],
+        cost_usd=row["cost_usd"],
         report_path=row["report_path"],
         result=result_from_json(row["result"]),
         key=row["key"],
@@ -69,7 +74,15 @@ def trial_view(row: Row) -> TrialView:
         submission=row["submission"],
         is_submitting=row["is_submitting"],
         is_recalled=row["is_recalled"],
+        hypothesis=row["hypothesis"],
+        is_idle_work=row["is_idle_work"],
+        worth=None if row["worth"] is None else Worth(**row["worth"]),
+        facts=TrialFacts(**row["facts"]),
     )
+
+
+def suggestion_view(row: Row) -> SuggestionView:
+    return SuggestionView(**row)
 
 
 def trial_row(trial: TrialView) -> dict[str, Any]:

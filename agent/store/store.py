@@ -19,8 +19,18 @@ from agent.store import rows
 from agent.store.faults import why_unusable
 from agent.store.processes import is_alive, started_at
 from agent.store.schema import migrate, open_engine, writing
-from agent.store.tables import activity, looks, plan_revisions, sessions, trials
-from agent.store.views import ActivityView, LookView, PlanView, SessionState, SessionView, TrialState, TrialView
+from agent.store.tables import activity, looks, plan_revisions, sessions, suggestions, trials
+from agent.store.views import (
+    ActivityView,
+    LookView,
+    ParamValue,
+    PlanView,
+    SessionState,
+    SessionView,
+    SuggestionView,
+    TrialState,
+    TrialView,
+)
 from agent.task import Task
 
 
@@ -132,6 +142,14 @@ class AgentStore:
         with self.engine.connect() as connection:
             return [rows.look_view(row) for row in connection.execute(query).mappings()]
 
+    def suggestions(self, session_id: str) -> list[SuggestionView]:
+        """What people suggested to a session, oldest first."""
+        query = (
+            sa.select(suggestions).where(suggestions.c.session_id == session_id).order_by(suggestions.c.suggestion_id)
+        )
+        with self.engine.connect() as connection:
+            return [rows.suggestion_view(row) for row in connection.execute(query).mappings()]
+
     def runnable(self) -> list[str]:
         """Ids of the sessions that a process should work on, oldest first."""
         wanted = [SessionState.RUNNING.value, SessionState.STOPPING.value]
@@ -181,6 +199,22 @@ class AgentStore:
                 )
             )
             return self._view(connection, f"s{number}")
+
+    def suggest(
+        self, session_id: str, params: dict[str, ParamValue], *, why: str, suggested_by: str = "person"
+    ) -> SuggestionView:
+        """Leave an idea for a session; it takes it up at its next wake-up.
+
+        Raises:
+            SessionNotFound: as `session`.
+        """
+        self.session(session_id)
+        values = {"session_id": session_id, "at": self.clock(), "params": params, "why": why}
+        with writing(self.engine) as connection:
+            made = connection.execute(
+                sa.insert(suggestions).values(**values, suggested_by=suggested_by).returning(suggestions)
+            )
+            return rows.suggestion_view(made.mappings().one())
 
     def request_stop(self, session_id: str) -> SessionView:
         """Ask a running session to stop in order. Stopping, stopped or ended ones stay as they are.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 VERSION_TABLE = "agent_schema_version"
-HEAD = "0001"
+HEAD = "0002"
 """The newest migration; a test says that it is."""
 
 metadata = sa.MetaData(
@@ -41,6 +41,8 @@ sessions = sa.Table(
     sa.Column("next_number", sa.Integer, nullable=False, default=1),
     sa.Column("device_seconds", sa.Double, nullable=False, default=0.0),
     sa.Column("wall_seconds", sa.Double, nullable=False, default=0.0),
+    sa.Column("tokens", sa.BigInteger, nullable=False, default=0),
+    sa.Column("cost_usd", sa.Double, nullable=False, default=0.0),
     sa.Column("report_path", sa.Text),
     sa.Column("result", sa.JSON(none_as_null=True)),
 )
@@ -70,6 +72,10 @@ trials = sa.Table(
     sa.Column("submission", sa.Integer, nullable=False, default=1),
     sa.Column("is_submitting", sa.Boolean, nullable=False, default=False),
     sa.Column("is_recalled", sa.Boolean, nullable=False, default=False),
+    sa.Column("hypothesis", sa.String(60)),
+    sa.Column("is_idle_work", sa.Boolean, nullable=False, default=False),
+    sa.Column("worth", sa.JSON(none_as_null=True)),
+    sa.Column("facts", sa.JSON, nullable=False, default=dict),
     sa.UniqueConstraint("session_id", "number"),
 )
 """A proposal is a trial in state `proposed`. Withdrawn proposals are deleted; nothing else ever is."""
@@ -98,6 +104,20 @@ looks = sa.Table(
     sa.Column("trial_id", sa.String(120), nullable=False, unique=True),
 )
 """The ledger of held-out looks: a row is written before the job that looks is launched."""
+
+suggestions = sa.Table(
+    "suggestions",
+    metadata,
+    sa.Column("suggestion_id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("session_id", sa.String(100), nullable=False, index=True),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("params", sa.JSON, nullable=False),
+    sa.Column("why", sa.Text, nullable=False),
+    sa.Column("suggested_by", sa.String(60), nullable=False),
+    sa.Column("trial_id", sa.String(120)),
+    sa.Column("note", sa.Text),
+)
+"""Ideas of people; `trial_id` or `note` is set by the session that took it up."""
 
 activity = sa.Table(
     "activity",

@@ -46,6 +46,58 @@ class TrialState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Worth:
+    """What a trial is expected to bring; travels with its job, so that the least valuable one leaves first."""
+
+    gain: float
+    """Expected gain, in the metric's units, never negative."""
+    uncertainty: float
+    """Standard deviation of that gain."""
+    cost_s: float
+    """Expected device-seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialFacts:
+    """Under which circumstances a trial was measured; None: not known. Trials that differ in them may not compare."""
+
+    device_model: str | None = None
+    """Accelerator model of the attempt that gave the value; `mixed` where attempts of several models did."""
+    is_alone: bool | None = None
+    """Whether it had its devices' node to itself (`exclusive`)."""
+    data: str | None = None
+    """Fingerprint of the task's data when it was launched; None: unpinned."""
+    data_after: str | None = None
+    """The same when its job had ended: another one means that the data changed under it."""
+    code: str | None = None
+    """Digest of the code snapshot that it ran."""
+    scorer: str | None = None
+    """Digest of the scorer's command and code; None: the script reported its own value."""
+    score_job_id: str | None = None
+    partial_value: float | None = None
+    """Last finite value of a trial that ended before its end: evidence of how it went, never its value."""
+    partial_step: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuggestionView:
+    """A person's idea for a session; ideas go first."""
+
+    suggestion_id: int
+    session_id: str
+    at: float
+    params: dict[str, ParamValue]
+    """Only what was given; the rest is filled in from the incumbent."""
+    why: str
+    suggested_by: str
+    """`person`, or the name that was given."""
+    trial_id: str | None
+    """The trial made of it; None: it waits."""
+    note: str | None
+    """Why no trial was made of it; None: one was, or it waits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialView:
     trial_id: str
     session_id: str
@@ -74,6 +126,12 @@ class TrialView:
     """The intent to submit is recorded, the answer is not yet."""
     is_recalled: bool = False
     """Its queued job was asked back because the session stops."""
+    hypothesis: str | None = None
+    """Id of the hypothesis that it tests."""
+    is_idle_work: bool = False
+    """Made for a slot that had nothing else to do; its job is exploratory."""
+    worth: Worth | None = None
+    facts: TrialFacts = TrialFacts()
 
     @property
     def is_ended(self) -> bool:
@@ -140,6 +198,10 @@ class SessionView:
     result: FinalResult | None
     hypothesis_run_id: str | None = None
     """Our id of the MLflow run that is the trials' parent."""
+    tokens: int = 0
+    """Of language models, both ways."""
+    cost_usd: float = 0.0
+    """Of language models."""
     key: str = ""
     """Random part of every idempotency token, so that two homes never share one."""
 

@@ -12,6 +12,13 @@ class DefaultFirst:
     def __init__(self, task: Task) -> None:
         self._task = task
 
+    @property
+    def name(self) -> str:
+        return "default"
+
+    def tell(self, history: History) -> None:
+        """The history says it all."""
+
     def ask(self, history: History, n: int) -> list[Proposal]:
         if n < 1 or history.search:
             return []

@@ -43,6 +43,14 @@ class OptunaSampler:
         self._trial_ids: dict[str, int] = {}
         self._settled: set[str] = set()
 
+    @property
+    def name(self) -> str:
+        return "optuna"
+
+    def tell(self, history: History) -> None:
+        """Bring the study up to the history now rather than at the next `ask`."""
+        self._follow(history)
+
     def ask(self, history: History, n: int) -> list[Proposal]:
         """New configurations only; fewer than `n` when the space has no more."""
         self._follow(history)

@@ -45,6 +45,13 @@ class Replicator:
         self._arm = arm
         self._arms = arms
 
+    @property
+    def name(self) -> str:
+        return "replicator"
+
+    def tell(self, history: History) -> None:
+        """The history says it all."""
+
     def ask(self, history: History, n: int) -> list[Proposal]:
         arm = self._arm
         missing = [
