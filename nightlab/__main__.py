@@ -33,6 +33,7 @@ COMMANDS = {
     "gc": "Delete checkpoints that nobody needs any more.",
     "research": "Sessions: start, follow, stop, resume, report.",
     "simulate": "Replay a trace of real jobs with this scheduler, in virtual time.",
+    "lab": "Whole research sessions on pretended training, in virtual time.",
     "demo": "A whole research session on real training, in minutes.",
 }
 """Each lives in `nightlab.commands.<name>`, which has an `app`."""
