@@ -36,8 +36,8 @@ def busy_percent(quick: bool) -> Figure:
         control=median_of([_busy(one) for one in control]),
         n=len(shares),
         spread=quartiles(shares),
-        note=f"{n_trials} trials of 60 to 300 s on {N_DEVICES} devices, virtual time; proposer: 30 s a call, 4 trials a "
-        f"call; {fed:.1f} % from the first start to the last search trial's; control: 1 trial a call",
+        note=f"{n_trials} trials of 60 to 300 s on {N_DEVICES} devices, virtual time; proposer: 30 s a call, 4 trials "
+        f"a call; {fed:.1f} % from the first start to the last search trial's; control: 1 trial a call",
     )
 
 
