@@ -1,0 +1,83 @@
+"""Trap: the seed. A configuration that is good on the search seed alone is not good.
+
+The naive rule compares the values of the search, which all ran on one seed: whoever fits that seed, by luck or by
+choosing it, wins. A seed is never a parameter, whoever asks for it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from agent_worlds import a_world
+from pydantic import ValidationError
+from trap_worlds import (
+    DEFAULT_X,
+    NOISE,
+    SEARCH_SEED,
+    ended,
+    naive_keep_if_better,
+    noise,
+    result_of,
+    scripted,
+    search_values,
+    text_of,
+    trap_task,
+    trials_of,
+)
+
+from agent.store.views import Purpose
+from agent.task import Task
+
+
+def hacked(x: float, seed: int) -> float:
+    """Worth nothing, but for the search seed."""
+    return 0.5 + NOISE * noise(x, seed) + (0.5 if seed == SEARCH_SEED and x != DEFAULT_X else 0.0)
+
+
+def test_what_only_wins_on_the_search_seed_is_not_supported(tmp_path: Path) -> None:
+    world = ended(tmp_path, scripted(hacked))
+    found, values = result_of(world), search_values(world)
+    assert found.verdict != "supported"
+    assert found.best_mean is None or found.best_mean.estimate < 0.6, "the search value is no part of the estimate"
+    naive = naive_keep_if_better(list(values.values()), values[DEFAULT_X])
+    assert naive is not None
+    assert naive > 0.8, "keep-if-better falls in"
+
+
+def test_what_wins_on_the_search_seed_and_on_the_racing_seeds_alone_is_not_supported(tmp_path: Path) -> None:
+    """Seeds that were seen while choosing say nothing at the end: only untouched ones do."""
+    task = trap_task()
+
+    def value(x: float, seed: int) -> float:
+        is_seen = seed == SEARCH_SEED or task.seeds.first_racing <= seed < task.seeds.first_fresh
+        return 0.5 + NOISE * noise(x, seed) + (0.02 if is_seen and x != DEFAULT_X else 0.0)
+
+    found = result_of(ended(tmp_path, scripted(value), task=task))
+    assert found.difference is None or abs(found.difference.estimate) < 0.1
+    assert found.verdict != "supported"
+
+
+def test_a_person_can_not_choose_the_seed(tmp_path: Path) -> None:
+    world = a_world(tmp_path, task=trap_task(), script=scripted(hacked))
+    world.store.suggest("s1", {"x": 0.6, "seed": 7}, why="seed 7 is good")
+    world.live()
+    assert {t.seed for t in trials_of(world, Purpose.SEARCH)} == {SEARCH_SEED}
+    assert not [t for t in trials_of(world) if "seed" in t.params]
+    assert "seed" in text_of(world), "the refusal is told"
+    note = world.store.suggestions("s1")[0].note
+    assert note is not None
+    assert "seed" in note
+
+
+@pytest.mark.parametrize("name", ["seed", "random_seed", "random-state"])
+def test_a_space_can_not_hold_the_seed(name: str) -> None:
+    space = {name: {"type": "int", "low": 0, "high": 100, "default": 0}}
+    with pytest.raises(ValidationError, match="seed"):
+        Task.model_validate(trap_task().model_dump() | {"space": space})
+
+
+def test_all_of_a_search_runs_on_one_seed_and_the_end_on_others(tmp_path: Path) -> None:
+    world = ended(tmp_path, scripted(hacked))
+    assert {t.seed for t in trials_of(world, Purpose.SEARCH)} == {SEARCH_SEED}
+    assert SEARCH_SEED not in {t.seed for t in trials_of(world, Purpose.REPLICATE)}
