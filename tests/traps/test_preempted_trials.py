@@ -6,10 +6,9 @@ because it was interrupted at its peak.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-from agent_worlds import World, a_world
+from agent_worlds import a_world
 from trap_worlds import NOISE, noise, number, result_of, trap_task, trials_of, x_of
 
 from agent.store.views import Purpose, SessionState, TrialState
@@ -26,15 +25,6 @@ def end_value(x: float, seed: int) -> float:
 def peaks_early(spec: JobSpec) -> FakeOutcome:
     value = end_value(x_of(spec), spec.seed or 0)
     return FakeOutcome(curves={"score": [0.5, PEAK, 0.7, value]}, duration_s=40.0)
-
-
-def preempting(world: World, *, every: int) -> Callable[[float], None]:
-    """The session's pause: while it waits, running jobs are preempted at their peak now and then."""
-
-    def pause(seconds: float) -> None:
-        world.runtime.advance(seconds)
-
-    return pause
 
 
 def test_what_was_logged_before_a_preemption_is_no_value(tmp_path: Path) -> None:

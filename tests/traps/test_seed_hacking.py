@@ -9,8 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from agent_worlds import a_world
-from pydantic import ValidationError
 from trap_worlds import (
     DEFAULT_X,
     NOISE,
@@ -21,13 +19,20 @@ from trap_worlds import (
     result_of,
     scripted,
     search_values,
-    text_of,
     trap_task,
     trials_of,
 )
 
 from agent.store.views import Purpose
-from agent.task import Task
+from agent.task_file import TaskError, parse_task
+
+TASK = """
+task: seeds
+objective: {metric: score, direction: maximize}
+job: {command: python train.py, args_style: argparse}
+budgets: {trials: 4}
+"""
+SPACE = "space: {x: {type: float, low: 0.0, high: 1.0, default: 0.2}}\n"
 
 
 def hacked(x: float, seed: int) -> float:
@@ -58,23 +63,28 @@ def test_what_wins_on_the_search_seed_and_on_the_racing_seeds_alone_is_not_suppo
     assert found.verdict != "supported"
 
 
-def test_a_person_can_not_choose_the_seed(tmp_path: Path) -> None:
-    world = a_world(tmp_path, task=trap_task(), script=scripted(hacked))
-    world.store.suggest("s1", {"x": 0.6, "seed": 7}, why="seed 7 is good")
-    world.live()
-    assert {t.seed for t in trials_of(world, Purpose.SEARCH)} == {SEARCH_SEED}
-    assert not [t for t in trials_of(world) if "seed" in t.params]
-    assert "seed" in text_of(world), "the refusal is told"
-    note = world.store.suggestions("s1")[0].note
-    assert note is not None
-    assert "seed" in note
+@pytest.mark.parametrize("name", ["seed", "random_seed", "random-state", "RandomSeed"])
+def test_a_space_can_not_hold_the_seed(name: str, tmp_path: Path) -> None:
+    text = TASK + f"space: {{{name}: {{type: int, low: 0, high: 100, default: 0}}}}\n"
+    with pytest.raises(TaskError, match="luckiest"):
+        parse_task(text, source=tmp_path / "task.yaml")
 
 
-@pytest.mark.parametrize("name", ["seed", "random_seed", "random-state"])
-def test_a_space_can_not_hold_the_seed(name: str) -> None:
-    space = {name: {"type": "int", "low": 0, "high": 100, "default": 0}}
-    with pytest.raises(ValidationError, match="seed"):
-        Task.model_validate(trap_task().model_dump() | {"space": space})
+@pytest.mark.parametrize(
+    "more",
+    ["held_out: {metric: test, parameters: {seed: 3}}", "fidelity: {parameter: seed, value: 3}"],
+)
+def test_nothing_in_a_task_fixes_the_seed(more: str, tmp_path: Path) -> None:
+    text = TASK + SPACE + more + "\n"
+    with pytest.raises(TaskError, match="replicates repeat one run"):
+        parse_task(text, source=tmp_path / "task.yaml")
+
+
+def test_a_fixed_parameter_is_not_the_seed(tmp_path: Path) -> None:
+    """With it, every pair would be the same lucky pair again, and eight of them would pass for certainty."""
+    text = TASK.replace("argparse}", "argparse, parameters: {seed: 3}}") + SPACE
+    with pytest.raises(TaskError, match="replicates repeat one run"):
+        parse_task(text, source=tmp_path / "task.yaml")
 
 
 def test_all_of_a_search_runs_on_one_seed_and_the_end_on_others(tmp_path: Path) -> None:
