@@ -107,6 +107,16 @@ def test_unknown_keys_come_with_a_suggestion(old: str, new: str, path: str, part
         ),
         ("budgets:", "held_out: {metric: val_accuracy}\nbudgets:", "held_out.metric", ["is the objective itself"]),
         ("  kind:", "  seed:", "space.seed", ["seed is set by nightlab"]),
+        ("budgets:", "seeds: {first_racing: 4294967290}\nbudgets:", "seeds.first_racing", ["too large", "2147483648"]),
+        ("budgets:", "seeds: {fresh: 2, max_pairs: 4}\nbudgets:", "seeds.max_pairs", ["4 pairs", "at least", "7"]),
+        ("budgets:", "trust: {error_budget: 1.0e-300}\nbudgets:", "seeds.max_pairs", ["30 pairs", "error budget"]),
+        ("budgets:", "score: {command: ' '}\nbudgets:", "score.command", ["is empty", "' '"]),
+        (
+            "direction: maximize}",
+            "direction: maximize, target: 2.0, valid: {low: 0.0, high: 1.0}}",
+            "objective.target",
+            ["2 lies outside objective.valid"],
+        ),
     ],
 )
 def test_impossible_values_are_named_with_what_was_seen_and_what_is_allowed(

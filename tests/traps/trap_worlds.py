@@ -105,3 +105,25 @@ def all_finite(world: World) -> bool:
     """Whether every measured trial has a finite value."""
     kept = [trial.value for trial in trials_of(world) if trial.state is TrialState.MEASURED]
     return all(value is not None and math.isfinite(value) for value in kept)
+
+
+def naive_difference(world: World) -> float:
+    """Mean of the best configuration's values minus the default's, of all that jobs logged last, however measured."""
+    found = result_of(world)
+    logged: dict[str, list[float]] = {}
+    for trial in trials_of(world, Purpose.REPLICATE):
+        points = [p for job_id in _jobs_of(trial) for p in world.runtime.metrics(job_id) if p.key in _METRICS]
+        if points and points[-1].value is not None:
+            logged.setdefault(trial.configuration, []).append(points[-1].value)
+    default = logged.pop(found.default_configuration)[:_N_NAIVE]
+    others = [values[:_N_NAIVE] for values in logged.values()]
+    return max(sum(values) / len(values) for values in others) - sum(default) / len(default)
+
+
+_METRICS = ("score", "throughput")
+_N_NAIVE = 6
+"""Pairs that the naive rule looks at."""
+
+
+def _jobs_of(trial: TrialView) -> list[str]:
+    return [job_id for job_id in (trial.job_id, trial.facts.score_job_id) if job_id is not None]
