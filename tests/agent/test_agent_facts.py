@@ -201,7 +201,7 @@ class DiesAfterAnswer(FakeRuntime):
     def submit_many(self, specs: object) -> list[SubmitResult]:  # type: ignore[override]
         answers = super().submit_many(specs)  # type: ignore[arg-type]
         if any(a.job is not None and not a.is_existing and a.job.spec.depends_on for a in answers):
-            raise Unreachable("the connection broke", code="unreachable")
+            raise Unreachable("the connection broke", code="unreachable", retryable=True)
         return answers
 
 
