@@ -46,8 +46,8 @@ PRIORITIES = {"critical": 100, "normal": 50, "exploratory": 10}
 class FakeOutcome:
     """What a job does when it runs undisturbed."""
 
-    curves: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """Values by metric, logged at equal distances over the duration."""
+    curves: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
+    """Values by metric, logged at equal distances over the duration; None: nothing is logged at that step."""
     duration_s: float = 10.0
     exit_reason: str = "completed"
     """Anything else fails the job; a required metric that is missing or not finite fails it by itself."""
@@ -471,8 +471,9 @@ class FakeRuntime:
         due = total if left == 0 else math.floor(total * (1 - left / span))
         for step in range(job.n_logged, due):
             for key, values in job.outcome.curves.items():
-                if step < len(values):
-                    self._log(job, key, values[step], step)
+                value = values[step] if step < len(values) else None
+                if value is not None:
+                    self._log(job, key, value, step)
         job.n_logged = max(job.n_logged, due)
 
     def _log(self, job: _Job, key: str, value: float, step: int) -> None:

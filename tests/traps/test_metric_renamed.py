@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from agent_worlds import a_world
-from trap_worlds import NOISE, measured, noise, result_of, trap_task, trials_of, x_of
+from trap_worlds import NOISE, measured, noise, number, result_of, trap_task, trials_of, x_of
 
-from agent.store.views import Purpose, TrialState
+from agent.store.views import Purpose, SessionState, TrialState
 from runtime_client.fake import FakeOutcome
 from runtime_client.models import JobSpec
 
@@ -42,3 +42,22 @@ def test_a_value_under_another_name_is_no_value(tmp_path: Path) -> None:
     assert (found.verdict, found.comparison) == ("inconclusive", "invalid")
     tried = [t for t in trials_of(world, Purpose.SEARCH) if t.state is TrialState.MEASURED]
     assert found.best["x"] in {t.params["x"] for t in tried}
+
+
+def test_a_rename_within_a_run_leaves_it_without_a_value(tmp_path: Path) -> None:
+    """The named metric stops at half of the steps while the run goes on: its last value is not that of the end."""
+
+    def script(spec: JobSpec) -> FakeOutcome:
+        x = x_of(spec)
+        value = 0.6 - (x - 0.4) ** 2 + 0.2 * NOISE * noise(x, spec.seed)
+        if x <= 0.5:
+            return measured(spec, value)
+        curves = {"score": [0.8, 0.9], "val_score": [None, None, 0.3, 0.2]}
+        return FakeOutcome(curves=curves, duration_s=10.0)
+
+    world = a_world(tmp_path, task=trap_task(), script=script)
+    assert world.live() is SessionState.FINISHED
+    half = [t for t in trials_of(world, Purpose.SEARCH) if number(t.params["x"]) > 0.5]
+    assert half, "the trap was walked over"
+    assert {t.state for t in half} == {TrialState.INVALID}
+    assert number(result_of(world).best["x"]) <= 0.5

@@ -54,6 +54,8 @@ BROKEN = {
     "infinite": [-3.0, -2.0, math.inf],
     "minus_infinite": [-3.0, -2.0, -math.inf],
     "missing": [],
+    "impossible": [-3.0, -2.0, 1e30],
+    "just_out_of_range": [-3.0, -2.0, 0.0001],
 }
 
 
@@ -66,6 +68,9 @@ BROKEN = {
         ("infinite", "maximize", "best"),
         ("minus_infinite", "minimize", "last"),
         ("missing", "minimize", "last"),
+        ("impossible", "maximize", "last"),
+        ("just_out_of_range", "minimize", "last"),
+        ("just_out_of_range", "maximize", "best"),
     ],
 )
 def test_no_broken_value_is_ever_best(kind: str, direction: str, read: str, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from trap_worlds import ended, measured, noise, number, result_of, trap_task, trials_of, x_of
+from trap_worlds import ended, measured, noise, number, result_of, text_of, trap_task, trials_of, x_of
 
 from agent.store.views import Purpose, TrialState
 from runtime_client.fake import FakeOutcome
@@ -44,3 +44,11 @@ def test_a_run_that_did_not_end_has_no_value(reason: str, read: str, tmp_path: P
         assert logged
         assert max(v for v in logged if v is not None) > 0.65, "what was logged last falls in"
         assert (trial.state, trial.value, trial.exit_reason) == (TrialState.INVALID, None, reason)
+
+
+def test_how_it_went_is_kept_as_evidence(tmp_path: Path) -> None:
+    world = ended(tmp_path, cut_off_above("run_timeout"))
+    cut_off = [t for t in trials_of(world, Purpose.SEARCH) if number(t.params["x"]) > EDGE]
+    assert {t.facts.partial_value for t in cut_off} == {0.99}
+    assert {t.facts.partial_step for t in cut_off} == {2}
+    assert "run_timeout" in text_of(world)
