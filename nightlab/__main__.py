@@ -31,8 +31,9 @@ COMMANDS = {
     "budget": "Device time that a session or a project may use.",
     "spend": "Device-hours and cost: useful, replicate, lost, failed, idle.",
     "gc": "Delete checkpoints that nobody needs any more.",
-    "research": "Sessions: start, follow, stop, resume, report.",
+    "research": "Sessions: check a task, start, follow, stop, resume, report, suggest.",
     "simulate": "Replay a trace of real jobs with this scheduler, in virtual time.",
+    "lab": "Whole research sessions on pretended training, in virtual time.",
     "demo": "A whole research session on real training, in minutes.",
 }
 """Each lives in `nightlab.commands.<name>`, which has an `app`."""

@@ -12,13 +12,15 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from agent.planner.budget import Spend, reserve_reached, spent
+from agent.planner.claims import first_claim
 from agent.planner.configuration import configuration_id, default_params, size
+from agent.planner.held_out import HeldOutLedger
 from agent.planner.history import History, Proposal
+from agent.planner.hypothesis import Hypothesis
 from agent.planner.objective import reaches
 from agent.planner.proposers.default_first import DefaultFirst
 from agent.planner.proposers.protocol import Proposer
 from agent.planner.proposers.replicator import Arm, Replicator, fresh_seeds
-from agent.planner.statistics import CONFIDENCE
 from agent.store.views import Purpose, TrialState, TrialView
 from agent.task import Task
 
@@ -35,23 +37,22 @@ class Phase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hypothesis:
-    """The claim that the session tests, and the rule by which it is accepted: fixed before the first trial."""
-
-    statement: str
-    acceptance: str
-    n_pairs: int
-    confidence: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     revision: int
     phase: Phase
-    hypothesis: Hypothesis
+    hypotheses: tuple[Hypothesis, ...]
+    """In the order of opening; the first is the session's own claim. Revisions only add to them or close them."""
+    error_budget: float
+    """Chance that the whole session accepts any false claim."""
     incumbent: str | None = None
-    """Configuration of the best search trial so far; fixed once the phase is past the search."""
-    incumbent_value: float | None = None
+    """Configuration that is best by comparison: the best standing of those that were shown to beat the default, else
+    the default. None: nothing is measured yet."""
+    leader: str | None = None
+    """Configuration that is best by its values alone; a single one flatters. None: nothing is measured yet."""
+    leader_value: float | None = None
+    """What its values said when it came to lead, in the metric's units."""
+    chosen: str | None = None
+    """Configuration that is confirmed at the end; chosen once, when the search has ended. None: not yet."""
     search_closed: str | None = None
     """Why no more search trials are proposed; None: they are."""
     spent: str | None = None
@@ -61,22 +62,22 @@ class Plan:
     next_trials: tuple[str, ...] = ()
     """Ids of what was in flight or ready when it was written."""
 
+    @property
+    def claim(self) -> Hypothesis:
+        """The session's own: the best found beats the default."""
+        return self.hypotheses[0]
+
+    def about(self, configuration: str) -> Hypothesis | None:
+        """The claim that this configuration beats the default, made on the way; None: there is none."""
+        return next((h for h in self.hypotheses[1:] if h.configuration == configuration), None)
+
 
 def first_plan(task: Task) -> Plan:
-    metric = task.objective.metric
-    percent = round(CONFIDENCE * 100)
     return Plan(
         revision=1,
         phase=Phase.SEARCH,
-        hypothesis=Hypothesis(
-            statement=f"the best configuration found beats the default by more than 0 on {metric}",
-            acceptance=(
-                f"{task.seeds.fresh} fresh seeds each, paired by seed; supported when the {percent} % t interval of "
-                f"best minus default lies wholly on the better side of 0 ({task.objective.direction}), looked at once"
-            ),
-            n_pairs=task.seeds.fresh,
-            confidence=CONFIDENCE,
-        ),
+        hypotheses=(first_claim(task),),
+        error_budget=task.trust.error_budget,
     )
 
 
@@ -84,15 +85,21 @@ def revised(plan: Plan, task: Task, history: History, spend: Spend) -> Plan:
     """The plan after what is known now; the same object when nothing changed."""
     used_up = plan.spent or spent(task, spend)
     closed = plan.search_closed or used_up or _search_closes(task, history, spend)
-    phase = _phase(task, history, closed=closed is not None, is_spent=used_up is not None)
     best = history.best(task.objective.direction)
+    chosen = plan.chosen
+    if chosen is None and closed is not None and best is not None and search_has_ended(_without_ready_search(history)):
+        chosen = best.configuration
+    phase = _phase(task, history, chosen, closed=closed is not None, is_spent=used_up is not None)
+    default = configuration_id(default_params(task))
     found = replace(
         plan,
         phase=phase,
         spent=used_up,
         search_closed=closed,
-        incumbent=best.configuration if best else None,
-        incumbent_value=best.value if best else None,
+        chosen=chosen,
+        incumbent=default if best is not None else None,
+        leader=best.configuration if best else None,
+        leader_value=best.value if best else None,
     )
     if found == plan:
         return plan
@@ -113,14 +120,14 @@ def next_work(plan: Plan, task: Task, history: History, n: int, search: Proposer
     return work[:n]
 
 
-def arms(task: Task, history: History, *, is_best_fixed: bool) -> tuple[Arm, ...]:
-    """The sides that are compared: the default, and the best once it is fixed and another one."""
+def arms(task: Task, history: History, chosen: str | None) -> tuple[Arm, ...]:
+    """The sides that are compared: the default, and the chosen configuration once there is one and it is another."""
     params = default_params(task)
     default = Arm(name="default", params=params, configuration=configuration_id(params))
-    best = history.best(task.objective.direction) if is_best_fixed else None
-    if best is None or best.configuration == default.configuration:
+    if chosen is None or chosen == default.configuration:
         return (default,)
-    return default, Arm(name="best", params=best.params, configuration=best.configuration)
+    found = next(trial.params for trial in history.search if trial.configuration == chosen)
+    return default, Arm(name="best", params=found, configuration=chosen)
 
 
 def n_search_trials(task: Task) -> int:
@@ -134,22 +141,19 @@ def search_has_ended(history: History) -> bool:
 
 
 def _confirming_work(plan: Plan, task: Task, history: History, n: int) -> list[Proposal]:
-    is_fixed = plan.phase is not Phase.SEARCH
-    sides = arms(task, history, is_best_fixed=is_fixed)
+    sides = arms(task, history, plan.chosen)
     work: list[Proposal] = []
     for side in reversed(sides):
         work.extend(Replicator(task, side, sides).ask(history, n - len(work)))
-    if is_fixed:
+    if plan.chosen is not None:
         work.extend(_looks(task, history, sides[-1], n - len(work)))
     return work
 
 
 def _looks(task: Task, history: History, chosen: Arm, n: int) -> list[Proposal]:
     """What is missing of the held-out looks; a look that failed was a look."""
-    if task.held_out is None:
-        return []
-    done = len(history.held_out)
-    wanted = range(done + 1, task.held_out.looks + 1)
+    ledger = HeldOutLedger.of(task, history)
+    wanted = range(len(ledger.looks) + 1, ledger.n_allowed + 1)
     return [
         Proposal(
             params=chosen.params,
@@ -157,7 +161,7 @@ def _looks(task: Task, history: History, chosen: Arm, n: int) -> list[Proposal]:
             seed=task.seeds.first_fresh + look - 1,
             purpose=Purpose.HELD_OUT,
             suggested_by="replicator",
-            why=f"look {look} of {task.held_out.looks} at {task.held_out.metric}, for the chosen configuration alone",
+            why=f"look {look} of {ledger.n_allowed} at {ledger.metric}, for the chosen configuration alone",
         )
         for look in list(wanted)[: max(n, 0)]
     ]
@@ -173,19 +177,17 @@ def _search_closes(task: Task, history: History, spend: Spend) -> str | None:
     return reserve_reached(task, history, spend)
 
 
-def _phase(task: Task, history: History, *, closed: bool, is_spent: bool) -> Phase:
+def _phase(task: Task, history: History, chosen: str | None, *, closed: bool, is_spent: bool) -> Phase:
     if is_spent:
         return Phase.DONE if not history.in_flight else (Phase.CONFIRM if search_has_ended(history) else Phase.SEARCH)
     if not closed or not search_has_ended(_without_ready_search(history)):
         return Phase.SEARCH
     if history.best(task.objective.direction) is None:
         return Phase.DONE if not history.in_flight else Phase.SEARCH
-    sides = arms(task, history, is_best_fixed=True)
+    sides = arms(task, history, chosen)
     if not all(_is_measured(history, side, seed) for side in sides for seed in fresh_seeds(task, history, sides)):
         return Phase.CONFIRM
-    n_looks = task.held_out.looks if task.held_out else 0
-    has_looked = len(history.held_out) >= n_looks and all(trial.is_ended for trial in history.held_out)
-    if not has_looked:
+    if not HeldOutLedger.of(task, history).is_complete:
         return Phase.HELD_OUT
     return Phase.DONE if not history.in_flight else Phase.CONFIRM
 
@@ -207,7 +209,7 @@ def unwanted(plan: Plan, task: Task, history: History) -> Sequence[TrialView]:
         return history.ready
     if plan.search_closed is None:
         return ()
-    sides = arms(task, history, is_best_fixed=plan.phase is not Phase.SEARCH)
+    sides = arms(task, history, plan.chosen)
     wanted = {(side.configuration, seed) for side in sides for seed in fresh_seeds(task, history, sides)}
     return [
         trial
@@ -219,8 +221,8 @@ def unwanted(plan: Plan, task: Task, history: History) -> Sequence[TrialView]:
 
 def _what_changed(old: Plan, new: Plan, best: TrialView | None) -> str:
     said = []
-    if new.incumbent != old.incumbent and best is not None:
-        before = "" if old.incumbent_value is None else f" (before: {old.incumbent_value:.6g})"
+    if new.leader != old.leader and best is not None:
+        before = "" if old.leader_value is None else f" (before: {old.leader_value:.6g})"
         said.append(f"{best.trial_id} is the best so far with {best.value:.6g}{before}")
     if new.search_closed and not old.search_closed:
         said.append(f"the search is closed: {new.search_closed}")

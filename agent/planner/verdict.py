@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent.planner.configuration import configuration_id, default_params
 from agent.planner.history import History
 from agent.planner.objective import gain
-from agent.planner.plan import arms
+from agent.planner.plan import Plan, arms
 from agent.planner.proposers.replicator import Arm
 from agent.planner.statistics import (
     Comparison,
@@ -19,13 +19,16 @@ from agent.store.views import FinalResult, Interval, TrialState
 from agent.task import Task
 
 
-def conclude(task: Task, history: History) -> FinalResult | None:
-    """The result on what was measured; None when no search trial gave a value."""
+def conclude(plan: Plan, task: Task, history: History) -> FinalResult | None:
+    """The result on what was measured; None when no search trial gave a value.
+
+    A session that ended before its choice is concluded on what led then.
+    """
     best = history.best(task.objective.direction)
     if best is None:
         return None
     default_values = _by_seed(history, configuration_id(default_params(task)))
-    sides = arms(task, history, is_best_fixed=True)
+    sides = arms(task, history, plan.chosen or plan.leader or best.configuration)
     chosen = sides[-1]
     best_values = _by_seed(history, chosen.configuration)
     difference: Interval | None = None

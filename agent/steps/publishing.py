@@ -33,8 +33,8 @@ def open_runs(deps: Deps) -> None:
             tags={
                 "nightlab.session": session.session_id,
                 "nightlab.kind": "hypothesis",
-                "nightlab.hypothesis": deps.memory.plan.hypothesis.statement,
-                "nightlab.acceptance": deps.memory.plan.hypothesis.acceptance,
+                "nightlab.hypothesis": deps.memory.plan.claim.statement,
+                "nightlab.acceptance": deps.memory.plan.claim.acceptance,
             },
             idempotency_token=f"{session.key}/hypothesis/1",
         )

@@ -15,7 +15,7 @@ from runtime_client.errors import RuntimeClientError
 
 
 def report(state: AgentState, deps: Deps) -> AgentState:
-    result = conclude(deps.task, deps.book.history())
+    result = conclude(deps.memory.plan, deps.task, deps.book.history())
     message = state.get("message", "")
     if state.get("outcome") == Outcome.DONE and result is None:
         message = _nothing_measured(deps)

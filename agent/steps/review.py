@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agent.deps import Deps
 from agent.planner import configuration
+from agent.planner.held_out import HeldOutLedger
 from agent.planner.history import History
 from agent.state import AgentState
 from agent.store.fenced import Line
@@ -28,6 +29,8 @@ def _objection(trial: TrialView, history: History, deps: Deps) -> str | None:
     wrong = configuration.problems(trial.params, deps.task)
     if wrong:
         return "; ".join(wrong)
+    if trial.purpose is Purpose.HELD_OUT:
+        return HeldOutLedger.of(deps.task, history).objection(trial)
     if trial.purpose is Purpose.SEARCH:
         twins = [t for t in history.search if t.configuration == trial.configuration and t.number < trial.number]
         if twins:

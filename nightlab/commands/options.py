@@ -68,6 +68,26 @@ def policy_at(path: Path) -> Policy:
         raise wrong_use(str(error), code="bad_policy", path="policy") from error
 
 
+def seconds_of(option: str, text: str, *, may_be_never: bool = False, is_positive: bool = False) -> float | None:
+    """A duration in virtual time, such as `10m`; None: `never`.
+
+    Raises:
+        Failure: it is none; the message names the option.
+    """
+    from runtime.simulator.errors import BadScenario
+    from runtime.simulator.instants import parse_duration
+
+    if may_be_never and text == "never":
+        return None
+    try:
+        seconds = parse_duration(text)
+    except BadScenario as error:
+        raise wrong_use(f"--{option}: {error.message}", code="bad_time", path=option) from error
+    if is_positive and seconds <= 0:
+        raise wrong_use(f"--{option} must be more than 0", code="bad_time", path=option)
+    return seconds
+
+
 @contextmanager
 def runtime(home: Path | None) -> Iterator[RuntimeClient]:
     """A client of the runtime of this home.

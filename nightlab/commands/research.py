@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import shorten
@@ -11,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nightlab.failure import ExitCode, Failure, unreachable, work_failed, wrong_use
+from nightlab.failure import ExitCode, unreachable, work_failed, wrong_use
 from nightlab.output import ago, note, plural, print_json, print_table, print_words
 
+from .agent_store import SessionId, agent_store, known_session
 from .options import HomeOption, JsonOption, home_folder
+from .research_suggest import SUGGEST_EPILOG, suggest, suggestions
 
 if TYPE_CHECKING:
     from agent.store.store import AgentStore
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
-    help="Sessions: start, follow, stop, resume, report.",
+    help="Sessions: check a task, start, follow, stop, resume, report, suggest.",
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Example:  nightlab research start task.yaml --follow",
 )
@@ -31,8 +31,11 @@ app = typer.Typer(
 NOTE_WIDTH = 60
 """Of a session's message in the list; `show` has the whole."""
 
-SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="Session id, such as s1.", show_default=False)]
 FollowOption = Annotated[bool, typer.Option("--follow", help="Show it live until it ends; Ctrl-C leaves it running.")]
+
+
+app.command("suggest", epilog=SUGGEST_EPILOG)(suggest)
+app.command("suggestions", epilog="Example:  nightlab research suggestions s1")(suggestions)
 
 
 @app.command("start", epilog="Example:  nightlab research start examples/digits/task.yaml --follow")
@@ -50,7 +53,7 @@ def start(
     task = _task(task_file)
     folder = home_folder(home)
     _refuse_if_down(folder)
-    with _store(folder) as store:
+    with agent_store(folder) as store:
         session = store.create_session(task)
     if as_json:
         print_json(asdict(session))
@@ -62,7 +65,7 @@ def start(
 @app.command("list", epilog="Example:  nightlab research list --json")
 def list_sessions(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """List sessions, newest first."""
-    with _store(home_folder(home)) as store:
+    with agent_store(home_folder(home)) as store:
         sessions = store.sessions()
     if as_json:
         print_json([asdict(session) for session in sessions])
@@ -92,7 +95,7 @@ def show(
     from nightlab.session_page import print_session, session_data
 
     folder = home_folder(home)
-    with _known(folder, session_id) as store:
+    with known_session(folder, session_id) as store:
         if follow and not as_json:
             _follow_or_say_how(folder, session_id, follow, as_json)
         elif as_json:
@@ -104,7 +107,7 @@ def show(
 @app.command("stop", epilog="Example:  nightlab research stop s1")
 def stop(session_id: SessionId, home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Ask a session to stop in order. It can be resumed; its running jobs are dealt with by the session itself."""
-    with _known(home_folder(home), session_id) as store:
+    with known_session(home_folder(home), session_id) as store:
         session = store.request_stop(session_id)
     if as_json:
         print_json(asdict(session))
@@ -125,7 +128,7 @@ def resume(
     from agent.store.store import SessionNotRunnable
 
     folder = home_folder(home)
-    with _known(folder, session_id) as store:
+    with known_session(folder, session_id) as store:
         _refuse_if_down(folder)
         try:
             session = store.request_resume(session_id)
@@ -153,7 +156,7 @@ def report(
     from agent.report import gather_report_input, write_report
 
     folder = home_folder(home)
-    with _known(folder, session_id) as store:
+    with known_session(folder, session_id) as store:
         path = _report_path(store, folder, session_id, output)
         if output is not None or not path.is_file() or store.session(session_id).result is None:
             from runtime_client.client import RuntimeClient
@@ -210,31 +213,6 @@ def _refuse_if_down(folder: Path) -> None:
             client.info()
     except RuntimeClientError as error:
         raise unreachable(error.message, code=error.code) from error
-
-
-@contextmanager
-def _store(folder: Path) -> Iterator[AgentStore]:
-    from agent.store.store import AgentStore
-
-    with closing(AgentStore.open(folder)) as store:
-        yield store
-
-
-@contextmanager
-def _known(folder: Path, session_id: str) -> Iterator[AgentStore]:
-    """The store, which has this session.
-
-    Raises:
-        Failure: it has not.
-    """
-    from agent.store.store import SessionNotFound
-
-    with _store(folder) as store:
-        try:
-            store.session(session_id)
-        except SessionNotFound as error:
-            raise Failure(str(error), exit_code=ExitCode.WRONG_USE, code="unknown_session", kind="not_found") from error
-        yield store
 
 
 def _follow_or_say_how(folder: Path, session_id: str, follow: bool, as_json: bool) -> None:

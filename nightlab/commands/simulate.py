@@ -12,7 +12,7 @@ from nightlab.failure import Failure, wrong_use
 from nightlab.output import note, plural, print_json
 from nightlab.simulation_page import print_simulation, simulation_data
 
-from .options import JsonOption, policy_at
+from .options import JsonOption, policy_at, seconds_of
 
 if TYPE_CHECKING:
     from runtime.scheduling.policy import Policy
@@ -193,32 +193,17 @@ def _renames(text: str | None) -> dict[str, str]:
     return renames
 
 
-def _time(option: str, text: str, *, may_be_never: bool = False, is_positive: bool = False) -> float | None:
-    from runtime.simulator.errors import BadScenario
-    from runtime.simulator.instants import parse_duration
-
-    if may_be_never and text == "never":
-        return None
-    try:
-        seconds = parse_duration(text)
-    except BadScenario as error:
-        raise wrong_use(f"--{option}: {error.message}", code="bad_time", path=option) from error
-    if is_positive and seconds <= 0:
-        raise wrong_use(f"--{option} must be more than 0", code="bad_time", path=option)
-    return seconds
-
-
 def _costs(every: str | None, notice: str | None, grace: str | None, restart: str | None) -> GivenCosts:
     """Those fields of `Costs` that were given."""
     given: GivenCosts = {}
     if every is not None:
-        given["checkpoint_every_s"] = _time("checkpoint-every", every, may_be_never=True, is_positive=True)
+        given["checkpoint_every_s"] = seconds_of("checkpoint-every", every, may_be_never=True, is_positive=True)
     if notice is not None:
-        given["notice_checkpoint_s"] = _time("notice-checkpoint", notice, may_be_never=True)
+        given["notice_checkpoint_s"] = seconds_of("notice-checkpoint", notice, may_be_never=True)
     if grace is not None:
-        given["grace_s"] = _time("grace", grace) or 0.0
+        given["grace_s"] = seconds_of("grace", grace) or 0.0
     if restart is not None:
-        given["restart_s"] = _time("restart", restart) or 0.0
+        given["restart_s"] = seconds_of("restart", restart) or 0.0
     return given
 
 
@@ -227,9 +212,9 @@ def _faults(seed: int, node_mtbf: str | None, repair: str, device_mtbf: str | No
 
     return Faults(
         seed=seed,
-        node_mtbf_s=None if node_mtbf is None else _time("node-mtbf", node_mtbf, is_positive=True),
-        repair_s=_time("repair", repair) or 0.0,
-        device_mtbf_s=None if device_mtbf is None else _time("device-mtbf", device_mtbf, is_positive=True),
+        node_mtbf_s=None if node_mtbf is None else seconds_of("node-mtbf", node_mtbf, is_positive=True),
+        repair_s=seconds_of("repair", repair) or 0.0,
+        device_mtbf_s=None if device_mtbf is None else seconds_of("device-mtbf", device_mtbf, is_positive=True),
     )
 
 

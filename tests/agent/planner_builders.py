@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.planner.configuration import canonical, configuration_id
 from agent.planner.history import History
-from agent.store.views import ParamValue, Purpose, TrialState, TrialView
+from agent.store.views import ParamValue, Purpose, TrialFacts, TrialState, TrialView
 from agent.task import Task
 
 
@@ -21,6 +21,7 @@ def a_trial(
     note: str | None = None,
     device_seconds: float = 10.0,
     is_submitting: bool = False,
+    facts: TrialFacts | None = None,
 ) -> TrialView:
     """Measured when it has a value; else as `state` says (launched by default)."""
     point = canonical(params, task)
@@ -45,6 +46,7 @@ def a_trial(
         launched_at=None,
         ended_at=None,
         is_submitting=is_submitting,
+        facts=facts or TrialFacts(),
     )
 
 

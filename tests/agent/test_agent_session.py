@@ -114,7 +114,7 @@ def test_plan_revisions_are_kept_and_published_with_the_run(tmp_path: Path) -> N
     assert run_id is not None
     published = {path: content for (run, path), content in world.runtime.artifacts.items() if run == run_id}
     assert list(published) == [f"plan/revision-{plan.revision}.json" for plan in plans]
-    assert json.loads(published["plan/revision-1.json"])["hypothesis"]["n_pairs"] == 3
+    assert json.loads(published["plan/revision-1.json"])["hypotheses"][0]["alpha"] == 0.025
 
 
 def test_lineage_is_session_hypothesis_trial(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 from agent_worlds import a_task
 from planner_builders import a_history, a_trial
 
+from agent.planner.plan import first_plan
 from agent.planner.verdict import conclude
 from agent.store.views import FinalResult, Purpose, TrialState, TrialView
 from agent.task import Task
@@ -21,7 +22,7 @@ def found_with(task: Task, best: list[float | None], default: list[float | None]
             state = TrialState.INVALID if value is None else TrialState.MEASURED
             number = len(trials) + 1
             trials.append(a_trial(task, number, params, value, seed=1000 + i, purpose=Purpose.REPLICATE, state=state))
-    result = conclude(task, a_history(*trials, *more))
+    result = conclude(first_plan(task), task, a_history(*trials, *more))
     assert result is not None
     return result
 
@@ -61,7 +62,7 @@ def test_a_default_that_was_not_beaten_is_said_so() -> None:
     task = a_task()
     trials = [a_trial(task, 1, DEFAULT, 0.9), a_trial(task, 2, GOOD, 0.5)]
     trials += [a_trial(task, 3 + i, DEFAULT, 0.9, seed=1000 + i, purpose=Purpose.REPLICATE) for i in range(3)]
-    result = conclude(task, a_history(*trials))
+    result = conclude(first_plan(task), task, a_history(*trials))
     assert result is not None
     assert (result.comparison, result.verdict) == ("indistinguishable", "inconclusive")
     assert result.difference is None
@@ -78,7 +79,7 @@ def test_seeds_that_change_nothing_are_asked_about() -> None:
 def test_no_result_without_any_value() -> None:
     task = a_task()
     failed = a_trial(task, 1, DEFAULT, state=TrialState.INVALID)
-    assert conclude(task, a_history(failed)) is None
+    assert conclude(first_plan(task), task, a_history(failed)) is None
 
 
 def test_the_held_out_value_is_reported_and_counted() -> None:

@@ -17,6 +17,7 @@ COMMANDS = (
     "gc", "job pin", "job unpin", "budget list", "budget set", "budget lift",
     "job run", "job list", "job get", "job logs", "job cancel", "job explain",
     "research start", "research list", "research show", "research resume", "research stop", "research report",
+    "research suggest", "research suggestions",
 )  # fmt: skip
 
 
