@@ -8,6 +8,7 @@ Source: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, c
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +69,16 @@ class Surrogate:
     def in_units(self, compressed: Vector) -> Vector:
         """Goodness in the metric's units."""
         return self._scale.back(compressed)
+
+    def believing(self, points: Vector) -> Surrogate:
+        """With points that are being evaluated, as if they had given what is expected of them."""
+        other = copy(self)
+        other._points = np.vstack([self._points, points])
+        other._apart = self._geometry.differences(other._points, other._points) ** 2
+        other._z = np.concatenate([self._z, (self.believe(points).mean - self._center) / self._spread])
+        other._n_seeds = np.concatenate([self._n_seeds, np.ones(len(points))])
+        other._factor, other._weights = other._solved(self._theta)
+        return other
 
     def _kernel(self, apart: Any, theta: Vector) -> Any:
         scaled = apart @ np.exp(-2 * theta[:-2])

@@ -159,7 +159,8 @@ class TrialBook:
         if params:
             connection.execute(_UPDATE, params)
 
-    def _keep(self, changed: Iterable[TrialView]) -> None:
+    def _keep(self, changed: Sequence[TrialView]) -> None:
         for trial in changed:
             self._trials[trial.trial_id] = trial
-        self._history = None
+        if self._history is not None:
+            self._history = self._history.after(changed)
