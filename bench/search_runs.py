@@ -33,9 +33,7 @@ Runs = dict[int, Chosen]
 """By number of evaluations."""
 
 
-def portfolio_run(
-    table: Table, repetition: int, more: Callable[[Task], Sequence[Proposer]] = lambda task: ()
-) -> Runs:
+def portfolio_run(table: Table, repetition: int, more: Callable[[Task], Sequence[Proposer]] = lambda task: ()) -> Runs:
     """Ours: replicates count as evaluations, and the choice is by standing."""
     task = table.task(sampler_seed=repetition, trials=CHECKPOINTS[-1] + 1)
     search = chosen_proposers(task, more(task))
@@ -52,9 +50,7 @@ def portfolio_run(
         if number in CHECKPOINTS:
             best = standings(task, history)[0]
             params = params_of(history)[best.configuration]
-            found[number] = Chosen(
-                regret=table.regret(params), optimism=(table.mean(params) - best.mean) / table.scale
-            )
+            found[number] = Chosen(regret=table.regret(params), optimism=(table.mean(params) - best.mean) / table.scale)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Where configurations lie to each other: every parameter on a scale of 0 to 1, logarithmic ones by their logarithm. Pure.
+"""Where configurations lie to each other: parameters on a scale of 0 to 1, logarithmic ones by logarithm. Pure.
 
 A categorical parameter keeps the place of its choice; two choices are equal or one whole unit apart.
 """

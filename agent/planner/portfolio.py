@@ -152,6 +152,11 @@ class Portfolio:
         return said
 
 
+def escalations_of(proposer: Proposer) -> tuple[Escalation, ...]:
+    """What a proposer had to do because nothing new came; nothing where it is no portfolio."""
+    return proposer.escalations if isinstance(proposer, Portfolio) else ()
+
+
 def yields(task: Task, history: History, names: Sequence[str]) -> dict[str, Yield]:
     """Slots, success and share of each proposer by the discounted history."""
     slots = dict.fromkeys(names, 0.0)
@@ -214,8 +219,6 @@ def _switch(name: str, objections: list[str]) -> Escalation:
     )
 
 
-
-
 def _provisional(proposal: Proposal, history: History) -> TrialView:
     """A proposal as the trial that it will be, so that the next one of the same batch knows it."""
     number = (history.trials[-1].number if history.trials else 0) + 1
@@ -239,5 +242,3 @@ def _provisional(proposal: Proposal, history: History) -> TrialView:
         launched_at=None,
         ended_at=None,
     )
-
-

@@ -120,5 +120,3 @@ def losers_near(
         if distance <= within:
             found.append((distance, loser.trial_id, loser))
     return [loser for _, _, loser in sorted(found, key=lambda one: one[:2])]
-
-

@@ -8,7 +8,7 @@ from __future__ import annotations
 from agent.planner import seeds
 from agent.planner.history import History
 from agent.planner.statistics.correction import Standing, standing
-from agent.store.views import ParamValue, TrialState
+from agent.store.views import ParamValue, TrialState, TrialView
 from agent.task import Direction, Task
 
 N_BEST = 400
@@ -37,6 +37,15 @@ def standings(task: Task, history: History) -> tuple[Standing, ...]:
     return standing(values, task.objective.direction)
 
 
+def leader(task: Task, history: History) -> TrialView | None:
+    """The search trial of the configuration with the best standing; of equals the earliest. None: no value yet."""
+    ranked = standings(task, history)
+    if not ranked:
+        return None
+    equals = {s.configuration for s in ranked if s.mean == ranked[0].mean}
+    return next(trial for trial in history.search if trial.configuration in equals)
+
+
 def params_of(history: History) -> dict[str, dict[str, ParamValue]]:
     """Parameters of each configuration that the search tried."""
     return {trial.configuration: trial.params for trial in history.search}
@@ -45,5 +54,3 @@ def params_of(history: History) -> dict[str, dict[str, ParamValue]]:
 def n_racing(task: Task, history: History) -> int:
     """Replicates that the race has had, those in flight included."""
     return sum(1 for _, seed in history.replicates if seeds.is_racing(task, seed))
-
-

@@ -146,7 +146,7 @@ class Compression:
 
     def to(self, goodness: Vector) -> Vector:
         z = (goodness - self.middle) / self.unit
-        return np.where(z < 0, -np.log1p(np.maximum(-z, 0.0)), z)
+        return np.asarray(np.where(z < 0, -np.log1p(np.maximum(-z, 0.0)), z))
 
     def back(self, compressed: Vector) -> Vector:
         z = np.where(compressed < 0, -np.expm1(np.maximum(-compressed, 0.0)), compressed)
@@ -160,4 +160,4 @@ def expected_gain(belief: Belief, over: float) -> Vector:
     """
     z = (belief.mean - over) / belief.sd
     density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
-    return np.maximum(belief.sd * (z * ndtr(z) + density), 0.0)
+    return np.asarray(np.maximum(belief.sd * (z * ndtr(z) + density), 0.0))

@@ -15,6 +15,7 @@ def spend_so_far(deps: Deps) -> Spend:
             wall_seconds=known.wall_seconds,
             n_slots=deps.memory.n_slots,
             refusal=deps.memory.over_budget,
+            exhausted=deps.memory.exhausted,
         )
     history = deps.book.history()
     now = deps.clock()
@@ -28,4 +29,5 @@ def spend_so_far(deps: Deps) -> Spend:
         wall_seconds=known.wall_seconds,
         n_slots=deps.memory.n_slots,
         refusal=deps.memory.over_budget,
+        exhausted=deps.memory.exhausted,
     )

@@ -73,7 +73,7 @@ class Race:
         if rival is None:
             return None
         noise = float(np.median([s.sd * np.sqrt(s.n) for s in ranked[:10]]))
-        if sum(n_racing.values()) >= _N_LEARNT and worth < _WORTH * noise:
+        if sum(n_racing.values()) >= _N_LEARNT and worth <= _WORTH * noise:
             return None
         of_leader, of_rival = (n_racing.get(name, 0) for name in (leader.configuration, rival))
         if of_leader <= of_rival and of_leader < MOST:
@@ -123,5 +123,3 @@ def _n_racing(task: Task, history: History) -> dict[str, int]:
         if seeds.is_racing(task, seed):
             found[name] = found.get(name, 0) + 1
     return found
-
-

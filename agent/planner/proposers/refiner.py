@@ -79,12 +79,11 @@ class Refiner:
     def _known(self, history: History) -> list[tuple[TrialView, float, int]]:
         """Trial, mean goodness and number of values: the best and the newest, in the order of the trials."""
         values = values_so_far(self._task, history)
-        measured = [
+        return [
             (trial, self._sign * float(np.mean(values[trial.configuration])), len(values[trial.configuration]))
             for trial in (history.search if len(history.search) <= N_POINTS else self._chosen(history, values))
             if trial.state is TrialState.MEASURED and trial.configuration in values
         ]
-        return measured
 
     def _chosen(self, history: History, values: dict[str, list[float]]) -> list[TrialView]:
         measured = [t for t in history.search if t.state is TrialState.MEASURED and t.configuration in values]
@@ -166,4 +165,4 @@ class Refiner:
             np.exp(-0.5 * np.sum(self._geometry.differences(places, some) ** 2, axis=2) / 0.15**2).sum(axis=1)
             for some in (bad, points)
         )
-        return np.asarray((weight_good + 0.5) / (weight_good + weight_bad + 0.5))
+        return np.asarray((weight_good + 0.1) / (weight_good + weight_bad + 0.1))

@@ -64,7 +64,7 @@ def sampler_named(name: str, seed: int, n_before: int, study: optuna.Study, *, b
                 return optuna.samplers.TPESampler(seed=seed)
 
 
-class _PlacedQmc(QMCSampler):  # type: ignore[misc]  # optuna's classes are untyped here
+class _PlacedQmc(QMCSampler):
     """Takes its place in the sequence as an argument."""
 
     def __init__(self, base_seed: int, seed: int, n_before: int) -> None:
@@ -76,7 +76,6 @@ class _PlacedQmc(QMCSampler):  # type: ignore[misc]  # optuna's classes are unty
             warn_independent_sampling=False,
         )
         self._n_before = n_before
-
 
     def _find_sample_id(self, study: optuna.Study, search_space: dict[str, BaseDistribution]) -> int:
         return self._n_before
