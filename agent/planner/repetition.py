@@ -84,14 +84,18 @@ class Tried:
 
     def objection(self, params: Mapping[str, ParamValue]) -> str | None:
         """Why a configuration repeats one that was tried, in words; None: it is new."""
+        found = self.repeats(params)
+        return None if found is None else found[1]
+
+    def repeats(self, params: Mapping[str, ParamValue]) -> tuple[str, str] | None:
+        """Which trial a configuration repeats, and in words how; None: it is new."""
         known = self._names.get(configuration_id(params))
         if known is not None:
-            return f"the same configuration as {self._trial_ids[known]}"
-        n = len(self._trial_ids)
-        if n == 0:
+            return self._trial_ids[known], f"the same configuration as {self._trial_ids[known]}"
+        near = self.near(params) if self._trial_ids else None
+        if near is None:
             return None
-        near = self.near(params)
-        return None if near is None else f"within {EPSILON:g} of the range of {near} in every parameter"
+        return near, f"the same as {near} but for less than {EPSILON:g} of the range of every parameter"
 
     def near(self, params: Mapping[str, ParamValue]) -> str | None:
         """The trial that lies nearest, if it is near."""

@@ -13,6 +13,7 @@ import pytest
 from agent_worlds import World, a_world
 from trap_worlds import (
     DEFAULT_X,
+    FIRST_FRESH,
     NOISE,
     measured,
     naive_difference,
@@ -31,7 +32,6 @@ from runtime_client.models import JobSpec
 
 CLEANING = 0.5
 """What the other data, or the other scorer, adds to every value."""
-FIRST_FRESH = 1000
 
 
 def null(spec: JobSpec) -> float:
@@ -68,7 +68,7 @@ def nothing_is_mixed(world: World, task: Task) -> None:
     found = result_of(world)
     assert found.verdict != "supported"
     assert found.difference is None or abs(found.difference.estimate) < CLEANING / 4
-    assert naive_difference(world) > CLEANING / 3, "pairs by seed alone, first come first counted, fall in"
+    assert naive_difference(world) > CLEANING / 5, "pairs by seed alone, first come first counted, fall in"
 
 
 @pytest.mark.parametrize("fingerprint", ["manifest", "sha256"])

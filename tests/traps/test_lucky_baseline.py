@@ -52,11 +52,27 @@ def test_a_lucky_challenger_is_no_gain_and_its_luck_is_not_reported(tmp_path: Pa
     assert found.best_mean is None or abs(found.best_mean.estimate - 0.5) < 3 * NOISE
 
 
+def test_a_lucky_default_does_not_hide_a_true_gain(tmp_path: Path) -> None:
+    """The default's search value is out of reach, its true worth is not."""
+
+    def value(x: float, seed: int) -> float:
+        if x == DEFAULT_X and seed == SEARCH_SEED:
+            return 0.7
+        return 0.6 - 0.4 * (x - 0.7) ** 2 + 0.8 * NOISE * noise(x, seed)
+
+    world = ended(tmp_path, scripted(value), task=trap_task(seeds={"fresh": 8}))
+    values = search_values(world)
+    assert naive_keep_if_better(list(values.values()), values[DEFAULT_X]) is None, "keep-if-better finds nothing"
+    found = result_of(world)
+    assert found.best_configuration != found.default_configuration
+    assert found.verdict == "supported"
+
+
 def test_noise_alone_supports_nothing_in_any_of_many_sessions(tmp_path: Path) -> None:
-    """Six whole sessions without any effect: not one claims a gain, and the naive rule does in nearly all."""
+    """Four whole sessions without any effect: not one claims a gain, and the naive rule does in nearly all."""
     n_naive = 0
     task = trap_task(budgets={"trials": 8}, seeds={"fresh": 6, "max_pairs": 12})
-    for session in range(6):
+    for session in range(4):
 
         def value(x: float, seed: int, session: int = session) -> float:
             return 0.5 + NOISE * noise(session, x, seed)
@@ -69,4 +85,4 @@ def test_noise_alone_supports_nothing_in_any_of_many_sessions(tmp_path: Path) ->
         assert result_of(world).verdict != "supported"
         values = search_values(world)
         n_naive += naive_keep_if_better(list(values.values()), values[DEFAULT_X]) is not None
-    assert n_naive >= 5
+    assert n_naive >= 3

@@ -9,14 +9,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from agent_worlds import World, a_world
-from trap_worlds import DEFAULT_X, naive_difference, noise, result_of, trap_task, trials_of, x_of
+from trap_worlds import DEFAULT_X, FIRST_FRESH, naive_difference, noise, result_of, trap_task, trials_of, x_of
 
 from agent.store.views import TrialState
 from runtime_client.fake import FakeOutcome
 from runtime_client.models import JobSpec
 
 SPEED = {"metric": "throughput", "direction": "maximize", "kind": "speed"}
-FIRST_FRESH = 1000
 
 
 def machine(spec: JobSpec) -> FakeOutcome:

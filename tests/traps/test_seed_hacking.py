@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from agent_worlds import a_world
 from trap_worlds import (
     DEFAULT_X,
     NOISE,
@@ -19,6 +20,7 @@ from trap_worlds import (
     result_of,
     scripted,
     search_values,
+    text_of,
     trap_task,
     trials_of,
 )
@@ -91,3 +93,15 @@ def test_all_of_a_search_runs_on_one_seed_and_the_end_on_others(tmp_path: Path) 
     world = ended(tmp_path, scripted(hacked))
     assert {t.seed for t in trials_of(world, Purpose.SEARCH)} == {SEARCH_SEED}
     assert SEARCH_SEED not in {t.seed for t in trials_of(world, Purpose.REPLICATE)}
+
+
+def test_a_person_can_not_choose_the_seed(tmp_path: Path) -> None:
+    world = a_world(tmp_path, task=trap_task(), script=scripted(hacked))
+    world.store.suggest("s1", {"x": 0.6, "seed": 7}, why="seed 7 is good")
+    world.live()
+    assert {t.seed for t in trials_of(world, Purpose.SEARCH)} == {SEARCH_SEED}
+    assert not [t for t in trials_of(world) if "seed" in t.params]
+    assert "seed" in text_of(world), "the refusal is told"
+    note = world.store.suggestions("s1")[0].note
+    assert note is not None
+    assert "seed" in note

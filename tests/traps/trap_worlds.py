@@ -25,6 +25,8 @@ NOISE = 0.05
 SEARCH_SEED = 0
 """The default of `seeds.search`."""
 DEFAULT_X = 0.2
+FIRST_FRESH = 1000
+"""The default of `seeds.first_fresh`."""
 
 
 def trap_task(**changes: Any) -> Task:
@@ -112,6 +114,8 @@ def naive_difference(world: World) -> float:
     found = result_of(world)
     logged: dict[str, list[float]] = {}
     for trial in trials_of(world, Purpose.REPLICATE):
+        if trial.seed < FIRST_FRESH:
+            continue
         points = [p for job_id in _jobs_of(trial) for p in world.runtime.metrics(job_id) if p.key in _METRICS]
         if points and points[-1].value is not None:
             logged.setdefault(trial.configuration, []).append(points[-1].value)
@@ -121,7 +125,7 @@ def naive_difference(world: World) -> float:
 
 
 _METRICS = ("score", "throughput")
-_N_NAIVE = 6
+_N_NAIVE = 3
 """Pairs that the naive rule looks at."""
 
 

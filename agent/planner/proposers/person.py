@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.planner.configuration import canonical, configuration_id, default_params, problems
 from agent.planner.history import History, Proposal
+from agent.planner.repetition import Tried
 from agent.planner.standings import leader
 from agent.planner.suggested import allowed
 from agent.store.views import ParamValue, Purpose, SuggestionView, TrialView
 from agent.task import Task
+
+_BEFORE = "the suggestion before it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,19 +36,24 @@ def answers(ideas: Sequence[SuggestionView], task: Task, history: History, room:
     """
     if not history.search:
         return []
-    known = {trial.configuration: trial for trial in history.search}
+    tried = Tried(task)
+    tried.follow(history.search)
+    values = {trial.trial_id: trial for trial in history.search}
     found: list[Answer] = []
-    made: set[str] = set()
+    n_made = 0
     for idea in ideas:
         if idea.trial_id is not None or idea.note is not None:
             continue
         params = _filled_in(idea, task, history)
         name = configuration_id(params)
-        note = _objection(idea, params, task, known.get(name), is_new=name not in made, has_room=room > len(made))
+        note = _misfit(idea, params, task) or _repeats(params, task, tried, values)
+        if note is None and n_made >= room:
+            note = f"all {task.budgets.trials} trials of the search are proposed (budgets.trials)"
         if note is not None:
             found.append(Answer(suggestion_id=idea.suggestion_id, note=note))
             continue
-        made.add(name)
+        n_made += 1
+        tried.add(_BEFORE, name, params)
         found.append(Answer(suggestion_id=idea.suggestion_id, proposal=_proposal(idea, params, name, task)))
     return found
 
@@ -56,25 +64,25 @@ def _filled_in(idea: SuggestionView, task: Task, history: History) -> dict[str, 
     return params if problems(params, task) else canonical(params, task)
 
 
-def _objection(
-    idea: SuggestionView,
-    params: dict[str, ParamValue],
-    task: Task,
-    known: TrialView | None,
-    *,
-    is_new: bool,
-    has_room: bool,
-) -> str | None:
+def _misfit(idea: SuggestionView, params: dict[str, ParamValue], task: Task) -> str | None:
     wrong = problems(params, task)
-    if wrong:
-        ranges = "; ".join(f"{n}: {allowed(task.space[n])}" for n in idea.params if n in task.space)
-        return f"{'; '.join(wrong)}. Allowed: {ranges or ', '.join(task.space)}"
-    if known is not None:
-        value = "" if known.value is None else f", {task.objective.metric} {known.value:.6g}"
-        return f"the same configuration as {known.trial_id} ({known.state}{value})"
-    if not is_new:
-        return "the same configuration as the suggestion before it"
-    return None if has_room else f"all {task.budgets.trials} trials of the search are proposed (budgets.trials)"
+    if not wrong:
+        return None
+    ranges = "; ".join(f"{n}: {allowed(task.space[n])}" for n in idea.params if n in task.space)
+    return f"{'; '.join(wrong)}. Allowed: {ranges or ', '.join(task.space)}"
+
+
+def _repeats(params: dict[str, ParamValue], task: Task, tried: Tried, values: Mapping[str, TrialView]) -> str | None:
+    """The same idea again, or nearly, would be a second draw of the luck; replicates are made where they decide."""
+    repeats = tried.repeats(params)
+    if repeats is None:
+        return None
+    trial_id, text = repeats
+    known = values.get(trial_id)
+    if known is None:
+        return text
+    value = "" if known.value is None else f", {task.objective.metric} {known.value:.6g}"
+    return f"{text} ({known.state}{value})"
 
 
 def _proposal(idea: SuggestionView, params: dict[str, ParamValue], name: str, task: Task) -> Proposal:
