@@ -172,6 +172,7 @@ def _work(
         record=record,
         runtime=runtime,
         search=OptunaSampler(task) if deps.open_search is None else deps.open_search(task, Shelf(writer), memory),
+        explorer=OptunaSampler(task),
         clock=deps.store.clock,
         memory=memory,
         write_report=deps.write_report,

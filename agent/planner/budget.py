@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agent.planner import seeds
 from agent.planner.history import History
 from agent.store.views import TrialState
 from agent.task import Budgets, Task
@@ -150,4 +151,5 @@ def device_seconds_left(budgets: Budgets, spend: Spend) -> float | None:
 
 def _n_confirming_left(task: Task, history: History) -> int:
     looks = task.held_out.looks if task.held_out else 0
-    return max(2 * task.seeds.fresh + looks - len(history.replicates) - len(history.held_out), 0)
+    n_done = sum(1 for _, seed in history.replicates if seeds.is_fresh(task, seed))
+    return max(2 * task.seeds.fresh + looks - n_done - len(history.held_out), 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agent.deps import Deps
+from agent.planner.history import SLOT_NEEDED
 from agent.planner.objective import Reading, read_value
 from agent.state import AgentState
 from agent.store.fenced import Line
@@ -26,7 +27,9 @@ def assess(state: AgentState, deps: Deps) -> AgentState:
         if trial.is_ended or trial.job_id is None:
             continue
         job = deps.memory.jobs.get(trial.job_id) or read_job(deps.runtime, trial.job_id)
-        after = _recalled(trial) if trial.is_recalled and job.state == "cancelled" else _judged(trial, job, deps)
+        after = _judged(trial, job, deps)
+        if trial.is_recalled and job.state == "cancelled":
+            after = _cut(after) if trial.is_idle_work else _recalled(trial)
         changed.append(after)
         lines.append(Line(step="assess", text=_told(after, deps), trial_id=trial_id, job_id=trial.job_id))
     deps.book.record(changed, lines)
@@ -45,6 +48,11 @@ def _recalled(trial: TrialView) -> TrialView:
         job_id=None,
         launched_at=None,
     )
+
+
+def _cut(judged: TrialView) -> TrialView:
+    """Idle work that gave way to wanted work: it says nothing about its configuration."""
+    return replace(judged, note="idle time ended: its slot was needed", exit_reason=SLOT_NEEDED)
 
 
 def _judged(trial: TrialView, job: JobView, deps: Deps) -> TrialView:
