@@ -11,15 +11,13 @@ from dataclasses import replace
 from agent.deps import Deps
 from agent.planner.filler import to_cut
 from agent.state import AgentState, Outcome
+from agent.steps.circumstances import before_launch
 from agent.steps.propose import n_free
 from agent.store.fenced import Line
 from agent.store.views import Purpose, TrialState, TrialView
-from agent.tools.jobs import Submitted, cancel_jobs, submit_trials
+from agent.tools.jobs import OVER_BUDGET, Submitted, cancel_jobs, submit_trials
 from agent.tools.trial_job import IDLE_CLASS, trial_job
 from runtime_client.models import JobView
-
-OVER_BUDGET = "over_budget"
-"""The runtime's code for a budget of device time that has no room: the search ends with what it has."""
 
 
 def launch(state: AgentState, deps: Deps) -> AgentState:
@@ -48,7 +46,7 @@ def _make_room(n_more: int, deps: Deps) -> None:
     n_wanted = sum(1 for trial in history.in_flight if not trial.is_idle_work) + n_more
     if deps.task.priority_class != IDLE_CLASS:
         return
-    cut = [trial for trial in to_cut(history, deps.memory.n_slots, n_wanted) if trial.job_id is not None]
+    cut = [trial for trial in to_cut(history, deps.memory.n_slots, n_wanted) if trial.carried_by is not None]
     if not cut:
         return
     deps.book.record(
@@ -58,13 +56,13 @@ def _make_room(n_more: int, deps: Deps) -> None:
             for t in cut
         ],
     )
-    cancel_jobs(deps.runtime, [trial.job_id for trial in cut if trial.job_id], reason="its slot is needed")
+    cancel_jobs(deps.runtime, [trial.carried_by for trial in cut if trial.carried_by], reason="its slot is needed")
 
 
 def _submit(trials: list[TrialView], deps: Deps) -> bool:
     """Returns whether any was refused for good, so that the plan should be looked at again at once."""
     held_out = deps.task.held_out.metric if deps.task.held_out is not None else None
-    intended = deps.book.intend(trials, held_out)
+    intended = deps.book.intend(before_launch(trials, deps), held_out)
     session = deps.memory.session
     specs = [trial_job(deps.task, session, trial, fence=deps.book.fence) for trial in intended]
     answers = submit_trials(deps.runtime, specs)
