@@ -61,7 +61,8 @@ def trials_ratio(quick: bool) -> Figure:
         spread=quartiles([seconds / per_trial_s for seconds in cold]),
         note=(
             f"{n_cores} cores: a cold start {statistics.median(cold):.2f} s (n {len(cold)}), one that records nothing "
-            f"{statistics.median(silent):.2f} s, a session's trial {per_trial_s:.2f} s; values of like trials equal; best {best:.4f}, of the cold ones {best_cold:.4f}"
+            f"{statistics.median(silent):.2f} s, a session's trial {per_trial_s:.2f} s; values of like trials equal; "
+            f"best {best:.4f}, of the cold ones {best_cold:.4f}"
         ),
     )
 
