@@ -11,6 +11,7 @@ from nightlab.output import note, plural, print_json
 
 from .agent_store import SessionId, TrialId, agent_store, known_session, known_trials
 from .options import HomeOption, JsonOption, home_folder
+from .trial_again import REPRODUCE_EPILOG, export, reproduce
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +28,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Example:  nightlab trial search warmup",
 )
+
+app.command("reproduce", epilog=REPRODUCE_EPILOG)(reproduce)
+app.command("export", epilog="Example:  nightlab trial export s1-t7 -o evidence")(export)
 
 LimitOption = Annotated[int, typer.Option(min=1, help="The newest N.", metavar="N")]
 

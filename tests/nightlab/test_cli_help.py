@@ -19,6 +19,7 @@ COMMANDS = (
     "research start", "research list", "research show", "research resume", "research stop", "research report",
     "research suggest", "research suggestions",
     "trial search", "trial list", "trial show", "trial compare",
+    "trial reproduce", "trial export", "verify", "research check",
 )  # fmt: skip
 
 
