@@ -1,9 +1,9 @@
 """The session's error budget: how sure each claim of "better" must be, so that all together are false rarely. Pure.
 
-The largest part is for the claim at the end. A smaller one is handed to the claims on the way, in the order in which
-challengers are opened: most of it evenly, the rest to the early ones. The share of a claim that was accepted is passed
-on to the next one (fallback), since an error that was not made needs no cover. The rest is kept back: all claims use
-the same runs of the default, and a margin costs little. The chance of any false claim stays below the total.
+Half is for the claim at the end. Less is handed to the claims on the way, in the order in which challengers are
+opened: most of it evenly, the rest to the early ones. The share of a claim that was accepted is passed on to the next
+one (fallback), since an error that was not made needs no cover. A fifth is kept back: all claims use the same runs of
+the default, and a margin costs little. The chance of any false claim stays below the total.
 
 Sources: Wiens and Dmitrienko, The fallback procedure, Journal of Biopharmaceutical Statistics 15(6), 2005; Tian and
 Ramdas, Online control of the familywise error rate, Statistical Methods in Medical Research 30(4), 2021.
@@ -15,7 +15,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
-_FINAL = 0.4
+_FINAL = 0.5
 _EVENLY = 0.2
 _EARLY = 0.1
 """Parts of the total; what is missing to 1 is kept back."""
