@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from agent.ahead import Ahead
+from agent.data import DataFingerprints
 from agent.planner.plan import Plan
 from agent.planner.proposers.protocol import Proposer
 from agent.store.book import TrialBook
@@ -27,6 +28,8 @@ class Memory:
     n_slots: int = 0
     refusal: str | None = None
     """Why the runtime takes no submission now, as said last; None: it takes them."""
+    data_problems: tuple[str, ...] = ()
+    """What of the task's data could not be read, as said last."""
     over_budget: str | None = None
     """What the runtime said when a budget of device time had no room for a trial; None: it has not."""
     ahead: list[Ahead] = field(default_factory=list)
@@ -50,5 +53,6 @@ class Deps:
     clock: Callable[[], float]
     """Seconds since the epoch."""
     memory: Memory
+    data: DataFingerprints = field(default_factory=DataFingerprints)
     write_report: Callable[[SessionView], str | None] | None = None
     """Given the session as it will be, writes the report file and returns its path; None: no report is written."""

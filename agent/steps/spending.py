@@ -33,7 +33,7 @@ def running_device_seconds(deps: Deps) -> float:
     now = deps.clock()
     running = 0.0
     for trial in deps.book.history().in_flight:
-        view = deps.memory.jobs.get(trial.job_id) if trial.job_id is not None else None
+        view = deps.memory.jobs.get(trial.carried_by) if trial.carried_by is not None else None
         if view is not None:
             running += view.device_seconds(now)
     return running
