@@ -34,6 +34,12 @@ class Memory:
     """What the runtime said when a budget of device time had no room for a trial; None: it has not."""
     ahead: list[Ahead] = field(default_factory=list)
     """Slow proposers: told of the history while the search goes on; the session is woken when one is done."""
+    exhausted: str | None = None
+    """Why no proposer has anything new, as found at the last question; None: some have."""
+    escalated: set[tuple[str, str]] = field(default_factory=set)
+    """What was said already about searches that bring nothing new: step and surface."""
+    suggested: frozenset[str] = frozenset()
+    """Trials made of people's ideas: they are launched first."""
     has_unpublished_plans: bool = True
     has_seen_metric: bool = False
 

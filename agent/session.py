@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, cast
 from agent.checkpoints import PRUNE_EVERY, open_checkpoints, prune
 from agent.data import DataFingerprints
 from agent.deps import Deps, Memory
+from agent.earlier import earlier_losers
 from agent.planner.plan import Phase, Plan, first_plan
 from agent.planner.plan_text import plan_from_json
 from agent.planner.proposers.protocol import Proposer
@@ -161,18 +162,22 @@ def _work(
 ) -> bool:
     """Wake the graph again and again; True when the session needs this process no longer."""
     from agent.graph import build_graph
-    from agent.planner.proposers.optuna_sampler import OptunaSampler
+    from agent.planner.proposers.chosen import chosen_proposers
 
     book, record = TrialBook(writer), SessionRecord(writer)
     session = record.session()
     task = Task.model_validate_json(session.task_json)
     memory = Memory(plan=_newest_plan(writer, task), session=session)
+    if deps.open_search is None:
+        search: Proposer = chosen_proposers(task, memory=earlier_losers(deps.store, session, task))
+    else:
+        search = deps.open_search(task, Shelf(writer), memory)
     graph_deps = Deps(
         task=task,
         book=book,
         record=record,
         runtime=runtime,
-        search=OptunaSampler(task) if deps.open_search is None else deps.open_search(task, Shelf(writer), memory),
+        search=search,
         clock=deps.store.clock,
         memory=memory,
         data=DataFingerprints(sources=task.data, monotonic=deps.monotonic),

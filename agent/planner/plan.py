@@ -21,6 +21,7 @@ from agent.planner.objective import reaches
 from agent.planner.proposers.default_first import DefaultFirst
 from agent.planner.proposers.protocol import Proposer
 from agent.planner.proposers.replicator import Arm, Replicator, fresh_seeds
+from agent.planner.standings import leader
 from agent.store.views import Purpose, TrialState, TrialView
 from agent.task import Task
 
@@ -85,7 +86,7 @@ def revised(plan: Plan, task: Task, history: History, spend: Spend) -> Plan:
     """The plan after what is known now; the same object when nothing changed."""
     used_up = plan.spent or spent(task, spend)
     closed = plan.search_closed or used_up or _search_closes(task, history, spend)
-    best = history.best(task.objective.direction)
+    best = leader(task, history)
     chosen = plan.chosen
     if chosen is None and closed is not None and best is not None and search_has_ended(_without_ready_search(history)):
         chosen = best.configuration
@@ -115,7 +116,8 @@ def next_work(plan: Plan, task: Task, history: History, n: int, search: Proposer
         room = n_search_trials(task) - len(history.search)
         first = DefaultFirst(task).ask(history, min(n, room))
         work = first or search.ask(history, min(n, room))
-    if plan.search_closed is not None or len(history.search) + len(work) >= n_search_trials(task):
+    n_new = sum(1 for proposal in work if proposal.purpose is Purpose.SEARCH)
+    if plan.search_closed is not None or len(history.search) + n_new >= n_search_trials(task):
         work.extend(_confirming_work(plan, task, history, n - len(work)))
     return work[:n]
 
@@ -174,6 +176,8 @@ def _search_closes(task: Task, history: History, spend: Spend) -> str | None:
     if len(history.search) >= n_search_trials(task) and search_has_ended(history):
         is_whole = n_search_trials(task) < task.budgets.trials
         return "every configuration of the space was tried" if is_whole else "all search trials have ended"
+    if spend.exhausted is not None and search_has_ended(history):
+        return spend.exhausted
     return reserve_reached(task, history, spend)
 
 

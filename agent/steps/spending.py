@@ -20,6 +20,7 @@ def spend_so_far(deps: Deps) -> Spend:
         tokens=known.tokens,
         model_cost_usd=known.cost_usd,
         refusal=deps.memory.over_budget,
+        exhausted=deps.memory.exhausted,
     )
 
 
