@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from agent.task import CategoricalParameter, Task
-from agent.task_checks import trust_checks
+from agent.trust_checks import trust_checks
 from runtime_client.models import CodeSource, SnapshotMode
 
 _SEED_NAMES = frozenset({"seed", "randomseed", "rngseed", "globalseed", "randomstate", "rngstate"})

@@ -67,9 +67,6 @@ def _data(task: Task) -> Found:
 def _range(task: Task) -> Found:
     objective = task.objective
     low, high = objective.valid.low, objective.valid.high
-    target = objective.target
-    if target is not None and ((low is not None and target < low) or (high is not None and target > high)):
-        yield "objective.target", f"{target:g} lies outside objective.valid, so that no trial could reach it"
     if low is not None and high is not None and objective.min_effect >= high - low:
         what = f"{objective.min_effect:g} is as much as objective.valid is wide: no trial could be better by more"
         yield "objective.min_effect", what
