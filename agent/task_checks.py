@@ -10,6 +10,7 @@ from pathlib import Path
 from agent.planner.seeds import n_pairs_at_most
 from agent.planner.statistics import pairs_needed
 from agent.task import CategoricalParameter, Task
+from agent.trust_checks import trust_checks
 
 _SEED_NAMES = frozenset({"seed", "randomseed", "rngseed", "globalseed", "randomstate", "rngstate"})
 """Names of seeds in any spelling: `random_seed`, `random-state`, `RandomSeed`."""
@@ -48,6 +49,7 @@ def cross_checks(task: Task) -> Iterator[Problem]:
             yield from _choice_checks(name, parameter)
     yield from _seed_checks(task)
     yield from _possible_checks(task)
+    yield from (Problem(path=path, message=what) for path, what in trust_checks(task))
 
 
 def _seed_checks(task: Task) -> Iterator[Problem]:

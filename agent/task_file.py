@@ -53,7 +53,7 @@ def parse_task(text: str, *, source: Path) -> Task:
         task = Task.model_validate(data)
     except ValidationError as error:
         raise TaskError(source, [_explain(detail, data) for detail in error.errors()]) from error
-    task = _with_code_folder(task, source)
+    task = _with_data_folder(_with_code_folder(task, source), source)
     problems = list(cross_checks(task))
     if problems:
         raise TaskError(source, problems)
@@ -179,3 +179,15 @@ def _with_code_folder(task: Task, source: Path) -> Task:
         code = code.model_copy(update={"snapshot": SnapshotMode.AUTO})  # A queued trial runs what was submitted.
     job = task.job.model_copy(update={"code_source": code})
     return task.model_copy(update={"job": job})
+
+
+def _with_data_folder(task: Task, source: Path) -> Task:
+    """A path that is a label's is taken as it is written: it may be an address."""
+    folder = source.parent.resolve()
+    data = tuple(
+        one
+        if one.fingerprint == "label"
+        else one.model_copy(update={"path": str((folder / Path(one.path).expanduser()).absolute())})
+        for one in task.data
+    )
+    return task.model_copy(update={"data": data})
