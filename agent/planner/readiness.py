@@ -280,7 +280,7 @@ def _about_the_task(task: Task, is_short: bool) -> list[Finding]:
                 what_to_do="name it: data: [{path: ...}]",
             )
         )
-    if task.score is not None:
-        text = "the scorer was not run: the values here are what the script says of itself"
-        found.append(Finding(level=Level.FACT, code="not_scored", text=text))
+    if task.score is None:
+        text = "the values are what the script says of itself: the task has no scorer"
+        found.append(Finding(level=Level.FACT, code="self_reported", text=text))
     return found
