@@ -21,6 +21,8 @@ from .again import Lack, data_lack, packages_lack, spec_again, submit_again, val
 from .evidence import CODE, Evidence
 
 _START_S = 120.0
+_LIMIT_MB = 4096
+"""The code was let pass by a limit already when the trial was submitted."""
 
 
 class CannotRun(Exception):
@@ -88,7 +90,8 @@ def _here(spec: JobSpec, evidence: Evidence, code: Path, python: str | None) -> 
     models = set(evidence.ran_with.devices)
     again = spec_again(spec, trial_id=evidence.trial_id, device_model=models.pop() if len(models) == 1 else None)
     variables = {name: value for name, value in again.env_variables.items() if value != HIDDEN}
-    source = CodeSource(root_path=str(code), snapshot=SnapshotMode.OFF)
+    # Each job works in a copy of its own, as in the record: a scorer looks for what the training left in its folder.
+    source = CodeSource(root_path=str(code), snapshot=SnapshotMode.AUTO, snapshot_limit_mb=_LIMIT_MB)
     environment = Environment(python=python)
     return again.model_copy(
         update={"code_source": source, "environment": environment, "env_variables": variables, "project": "default"}
