@@ -90,7 +90,7 @@ def judge(
     n_slots: int,
     is_other_fidelity: bool = False,
 ) -> Readiness:
-    """What the runs say. `is_other_fidelity`: they ran at another fidelity than the task's, so times and noise say less."""
+    """What the runs say. `is_other_fidelity`: they did not train as long as a session's trials."""
     findings: list[Finding] = []
     values = [run.value for run in runs if run.value is not None]
     findings += _about_values(task, runs, values)
