@@ -43,6 +43,11 @@ MEASURES = {
     "agent.step_ms": "agent:step_ms",
     "agent.busy_percent": "lab:busy_percent",
     "agent.hours_per_true_gain": "gains:hours_per_true_gain",
+    "agent.regret25": "search:regret25",
+    "agent.regret50": "search:regret50",
+    "agent.optimism": "search:optimism",
+    "agent.rubbish_ratio": "search:rubbish_ratio",
+    "agent.proposal_ms": "search:proposal_ms",
     "cli.help_ms": "cli:help_ms",
 }
 """Figure id -> module of `bench.figures` and function; imported on use, so that groups do not load each other."""

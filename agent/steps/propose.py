@@ -25,8 +25,8 @@ def propose(state: AgentState, deps: Deps) -> AgentState:
     if deps.memory.plan.search_closed is None:
         for proposer in deps.memory.ahead:
             proposer.tell(deps.book.history())
-    _take_up_ideas(deps)
     while True:
+        _take_up_ideas(deps)
         history = deps.book.history()
         n = n_free(deps) + N_AHEAD - len(history.ready)
         proposals = next_work(deps.memory.plan, deps.task, history, n, deps.search)
