@@ -183,17 +183,21 @@ def _search_closes(task: Task, history: History, spend: Spend) -> str | None:
 
 def _phase(task: Task, history: History, chosen: str | None, *, closed: bool, is_spent: bool) -> Phase:
     if is_spent:
-        return Phase.DONE if not history.in_flight else (Phase.CONFIRM if search_has_ended(history) else Phase.SEARCH)
+        return (
+            Phase.DONE
+            if not history.wanted_in_flight
+            else (Phase.CONFIRM if search_has_ended(history) else Phase.SEARCH)
+        )
     if not closed or not search_has_ended(_without_ready_search(history)):
         return Phase.SEARCH
     if history.best(task.objective.direction) is None:
-        return Phase.DONE if not history.in_flight else Phase.SEARCH
+        return Phase.DONE if not history.wanted_in_flight else Phase.SEARCH
     sides = arms(task, history, chosen)
     if not all(_is_measured(history, side, seed) for side in sides for seed in fresh_seeds(task, history, sides)):
         return Phase.CONFIRM
     if not HeldOutLedger.of(task, history).is_complete:
         return Phase.HELD_OUT
-    return Phase.DONE if not history.in_flight else Phase.CONFIRM
+    return Phase.DONE if not history.wanted_in_flight else Phase.CONFIRM
 
 
 def _without_ready_search(history: History) -> History:
