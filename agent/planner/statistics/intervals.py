@@ -1,39 +1,17 @@
-"""The statistics kernel: intervals, comparisons, verdicts. Pure; the direction comes from the task alone.
-
-One look is planned: the best configuration of the search is fixed first, then it and the default run on the same
-fresh seeds, then one interval is computed. So the fixed-sample t interval holds; the search values, which are biased
-upwards by the choice of the best, are never part of it.
-"""
+"""Intervals of a fixed number of values, looked at once: what is known when the number was planned before."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from enum import StrEnum
 
 from scipy.special import stdtrit
 
-from agent.planner.objective import gain
 from agent.store.views import Interval
-from agent.task import Direction
 
 CONFIDENCE = 0.95
 _ROUNDING = 1e-9
 """Differences that vary less than this, in parts of the sides' own spread, are equal but for rounding."""
-
-
-class Comparison(StrEnum):
-    BETTER = "better"
-    WORSE = "worse"
-    INDISTINGUISHABLE = "indistinguishable"
-    INVALID = "invalid"
-    """Too few valid values on either side."""
-
-
-class Verdict(StrEnum):
-    SUPPORTED = "supported"
-    REFUTED = "refuted"
-    INCONCLUSIVE = "inconclusive"
 
 
 def mean_interval(values: Sequence[float], *, confidence: float = CONFIDENCE) -> Interval | None:
@@ -75,26 +53,3 @@ def _spread(values: Sequence[float]) -> float:
     """Sample standard deviation."""
     mean = math.fsum(values) / len(values)
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
-
-
-def compare(difference: Interval | None, *, direction: Direction, n_needed: int) -> Comparison:
-    """What an interval of (candidate minus reference) says about the candidate."""
-    if difference is None or difference.n < n_needed:
-        return Comparison.INVALID
-    ends = gain(difference.low, 0.0, direction), gain(difference.high, 0.0, direction)
-    if min(ends) > 0:
-        return Comparison.BETTER
-    if max(ends) < 0:
-        return Comparison.WORSE
-    return Comparison.INDISTINGUISHABLE
-
-
-def verdict_on_improvement(comparison: Comparison) -> Verdict:
-    """The verdict on the claim that the candidate is better."""
-    match comparison:
-        case Comparison.BETTER:
-            return Verdict.SUPPORTED
-        case Comparison.WORSE:
-            return Verdict.REFUTED
-        case Comparison.INDISTINGUISHABLE | Comparison.INVALID:
-            return Verdict.INCONCLUSIVE

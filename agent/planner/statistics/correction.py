@@ -1,0 +1,187 @@
+"""What the best is worth when it was chosen for its own values: the winner's curse, and its correction. Pure.
+
+The best of many noisy values is best partly by luck. Values on fresh seeds, which had no part in the choice, need no
+correction. Without them each configuration's mean is drawn towards where the means of its kind lie, as far as the
+noise of one evaluation (pooled from repeated configurations) says: the posterior under a prior which is estimated
+from all configurations at once, a mixture of normals on a grid. Configurations that are far worse get a place of
+their own in it and change nothing for the good ones.
+
+Sources: Robbins, An empirical Bayes approach to statistics, 1956; Efron, Tweedie's formula and selection bias,
+Journal of the American Statistical Association 106, 2011; Stephens, False discovery rates: a new deal, Biostatistics
+18(2), 2017 (mixtures on a grid).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from agent.planner.statistics.intervals import CONFIDENCE, mean_interval
+from agent.store.views import Interval
+from agent.task import Direction
+
+Floats = NDArray[np.floating[Any]]
+
+_REACH_SDS = 12.0
+"""Configurations that are worse than the best by more than this many noises say nothing about it."""
+_GRID_STEP = 0.25
+"""Width and distance of the prior's components, in noises."""
+_N_ROUNDS = 60
+_FEWEST = 4
+"""Configurations from which a prior can be estimated."""
+
+
+class Basis(StrEnum):
+    FRESH = "fresh"
+    """Mean over fresh seeds, t interval: free of the choice."""
+    SHRUNK = "shrunk"
+    """Values that the choice was made by, drawn towards the others'."""
+    AS_MEASURED = "as_measured"
+    """Values that the choice was made by, as they are: too little is known to correct them; too good on average."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corrected:
+    interval: Interval
+    """In the metric's units; of no width where nothing is known of the noise."""
+    basis: Basis
+    naive: float
+    """Plain mean of all the chosen one's values, for comparison."""
+    noise: float | None
+    """Standard deviation of one evaluation, pooled from repeated configurations; None: nothing was repeated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What is believed of one configuration."""
+
+    configuration: str
+    mean: float
+    """Posterior mean, in the metric's units; the plain mean where the noise is not known."""
+    sd: float
+    """Posterior standard deviation; 0 where the noise is not known."""
+    n: int
+    """Valid values."""
+
+
+def pooled_noise(values: Mapping[str, Sequence[float]], direction: Direction) -> float | None:
+    """Standard deviation of one evaluation, from the better half of the configurations with two values or more.
+
+    Bad configurations often vary more; None where none was repeated.
+    """
+    repeated = [np.asarray(v, dtype=float) for v in values.values() if len(v) >= 2]
+    if not repeated:
+        return None
+    sign = _sign(direction)
+    repeated.sort(key=lambda v: -sign * float(np.mean(v)))
+    good = repeated[: max(math.ceil(len(repeated) / 2), min(len(repeated), 3))]
+    squares = math.fsum(float(np.sum((v - np.mean(v)) ** 2)) for v in good)
+    return math.sqrt(squares / sum(len(v) - 1 for v in good))
+
+
+def standing(values: Mapping[str, Sequence[float]], direction: Direction) -> tuple[Standing, ...]:
+    """What is believed of each configuration, the best first; ties in the order of their names.
+
+    `values` are the valid values of each, whatever seed they ran on; configurations without any are left out.
+
+    Raises:
+        ValueError: a value is not finite.
+    """
+    known = {name: tuple(v) for name, v in values.items() if len(v)}
+    if not all(math.isfinite(x) for v in known.values() for x in v):
+        raise ValueError("values must be finite numbers: an invalid trial has no value")
+    if not known:
+        return ()
+    names = sorted(known)
+    sign = _sign(direction)
+    counts = np.array([len(known[name]) for name in names], dtype=float)
+    means = sign * np.array([math.fsum(known[name]) / len(known[name]) for name in names])
+    noise = pooled_noise(known, direction)
+    posterior: Floats
+    sds: Floats
+    if not noise or len(names) < _FEWEST:
+        posterior, sds = means, (noise or 0.0) / np.sqrt(counts)
+    else:
+        posterior, sds = _shrunk(means, counts, noise)
+    order = sorted(range(len(names)), key=lambda i: (-float(posterior[i]), names[i]))
+    return tuple(
+        Standing(configuration=names[i], mean=sign * float(posterior[i]), sd=float(sds[i]), n=int(counts[i]))
+        for i in order
+    )
+
+
+def corrected(
+    values: Mapping[str, Sequence[float]],
+    chosen: str,
+    *,
+    direction: Direction,
+    fresh: Sequence[float] = (),
+    confidence: float = CONFIDENCE,
+) -> Corrected | None:
+    """What the chosen configuration is worth, free of the luck by which it was chosen; None: it has no value.
+
+    `values` are those that the choice may have been made by (search and racing seeds), of every configuration;
+    `fresh` are the chosen one's on seeds that had no part in the choice: two or more, and they alone count.
+    """
+    own = [*values.get(chosen, ()), *fresh]
+    if not own:
+        return None
+    naive = math.fsum(own) / len(own)
+    noise = pooled_noise(values, direction)
+    unbiased = mean_interval(fresh, confidence=confidence)
+    if unbiased is not None:
+        return Corrected(interval=unbiased, basis=Basis.FRESH, naive=naive, noise=noise)
+    found = next((s for s in standing({**values, chosen: own}, direction) if s.configuration == chosen), None)
+    assert found is not None
+    half = float(ndtri(0.5 + confidence / 2)) * found.sd
+    is_shrunk = noise is not None and len(values) >= _FEWEST
+    return Corrected(
+        interval=Interval(
+            estimate=found.mean, low=found.mean - half, high=found.mean + half, confidence=confidence, n=found.n
+        ),
+        basis=Basis.SHRUNK if is_shrunk else Basis.AS_MEASURED,
+        naive=naive,
+        noise=noise,
+    )
+
+
+def _sign(direction: Direction) -> float:
+    return 1.0 if direction is Direction.MAXIMIZE else -1.0
+
+
+def _shrunk(means: Floats, counts: Floats, noise: float) -> tuple[Floats, Floats]:
+    """Posterior means and standard deviations of gains (larger is better), for those within reach of the best."""
+    errors = noise / np.sqrt(counts)
+    best = float(np.max(means))
+    is_near = means >= best - _REACH_SDS * noise
+    posterior, sds = means.copy(), errors.copy()
+    if np.count_nonzero(is_near) < _FEWEST:
+        return posterior, sds
+    near, near_errors = means[is_near], errors[is_near]
+    width = _GRID_STEP * noise
+    grid = np.arange(float(np.min(near)) - width, best + 2 * width, width)
+    variances = near_errors[:, None] ** 2 + width**2
+    logs = -0.5 * (near[:, None] - grid[None, :]) ** 2 / variances
+    density = np.exp(logs) / np.sqrt(variances)
+    weights = np.full(len(grid), 1.0 / len(grid))
+    for _ in range(_N_ROUNDS):  # expectation and maximization
+        share = density * weights
+        share /= np.sum(share, axis=1, keepdims=True)
+        weights = np.mean(share, axis=0)
+    share = density * weights
+    share /= np.sum(share, axis=1, keepdims=True)
+    pull = width**2 / variances
+    centers = grid[None, :] + pull * (near[:, None] - grid[None, :])
+    inner = (width**2) * near_errors[:, None] ** 2 / variances
+    mean = np.sum(share * centers, axis=1)
+    variance = np.sum(share * (inner + (centers - mean[:, None]) ** 2), axis=1)
+    posterior[is_near] = mean
+    sds[is_near] = np.sqrt(variance)
+    return posterior, sds
