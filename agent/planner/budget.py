@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.planner.history import History
+from agent.planner.seeds import is_fresh
 from agent.store.views import TrialState
 from agent.task import Task
 
@@ -60,4 +61,5 @@ def reserve_reached(task: Task, history: History, spend: Spend) -> str | None:
 
 def _n_confirming_left(task: Task, history: History) -> int:
     looks = task.held_out.looks if task.held_out else 0
-    return max(2 * task.seeds.fresh + looks - len(history.replicates) - len(history.held_out), 0)
+    n_done = sum(1 for _, seed in history.replicates if is_fresh(task, seed))
+    return max(2 * task.seeds.fresh + looks - n_done - len(history.held_out), 0)

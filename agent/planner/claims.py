@@ -82,9 +82,7 @@ def opened(hypotheses: tuple[Hypothesis, ...], task: Task, history: History, ran
     return tuple(found)
 
 
-def _challenger(
-    before: list[Hypothesis], task: Task, history: History, ranks: Ranking, trial: TrialView
-) -> Hypothesis:
+def _challenger(before: list[Hypothesis], task: Task, history: History, ranks: Ranking, trial: TrialView) -> Hypothesis:
     order = len(before)
     accepted = [h.opened_at - 1 for h in before[1:] if h.status is Status.SUPPORTED]
     alpha = error_budget(task).share(order, accepted)
@@ -187,6 +185,6 @@ def _by(task: Task) -> str:
 
 def _rule(task: Task, alpha: float) -> str:
     return (
-        f"supported when the evidence that it is better{_by(task)} ({task.objective.direction}) reaches {1 / alpha:.4g}, "
-        f"refuted when the evidence that it is worse does; valid however often it is looked at"
+        f"supported when the evidence that it is better{_by(task)} ({task.objective.direction}) reaches "
+        f"{1 / alpha:.4g}, refuted when the evidence that it is worse does; valid however often it is looked at"
     )

@@ -9,28 +9,19 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from agent.planner.claims import compared, final_pairs
 from agent.planner.configuration import configuration_id, default_params
-from agent.planner.history import History
+from agent.planner.held_out import HeldOutLedger
+from agent.planner.history import History, Proposal
 from agent.planner.hypothesis import Hypothesis
 from agent.planner.objective import gain
 from agent.planner.pairing import Paired, is_broken
+from agent.planner.proposers.replicator import Arm, Replicator
 from agent.planner.seeds import all_fresh, n_pairs_at_most
 from agent.planner.statistics import pairs_needed
-from agent.store.views import ParamValue, TrialState
+from agent.store.views import Purpose, TrialState
 from agent.task import Task
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arm:
-    """One side of a comparison."""
-
-    name: str
-    """`best` or `default`."""
-    params: dict[str, ParamValue]
-    configuration: str
 
 
 def arms(task: Task, history: History, chosen: str | None) -> tuple[Arm, ...]:
@@ -57,8 +48,40 @@ def fresh_seeds(task: Task, history: History, sides: Sequence[Arm], claim: Hypot
     return usable[:n]
 
 
-def missing_seeds(history: History, arm: Arm, seeds: Sequence[int]) -> list[int]:
-    return [seed for seed in seeds if (arm.configuration, seed) not in history.replicates]
+def confirming_work(task: Task, history: History, chosen: str | None, claim: Hypothesis, n: int) -> list[Proposal]:
+    """What the claim at the end still needs: the first pairs, the held-out looks, then the pairs that follow.
+
+    While nothing is chosen, the default's seeds of the first pairs, which are needed anyway.
+    """
+    sides = arms(task, history, chosen)
+    seeds = fresh_seeds(task, history, sides, claim)
+    first, more = seeds[: task.seeds.fresh], seeds[task.seeds.fresh :]
+    work: list[Proposal] = []
+    for side in reversed(sides):
+        work.extend(Replicator(task, side, first, claim.hypothesis_id).ask(history, n - len(work)))
+    if chosen is not None:
+        work.extend(_looks(task, history, sides[-1], n - len(work)))
+    for seed in more:  # seed by seed, so that pairs are whole early
+        for side in reversed(sides):
+            work.extend(Replicator(task, side, [seed], claim.hypothesis_id).ask(history, n - len(work)))
+    return work
+
+
+def _looks(task: Task, history: History, chosen: Arm, n: int) -> list[Proposal]:
+    """What is missing of the held-out looks; a look that failed was a look."""
+    ledger = HeldOutLedger.of(task, history)
+    wanted = range(len(ledger.looks) + 1, ledger.n_allowed + 1)
+    return [
+        Proposal(
+            params=chosen.params,
+            configuration=chosen.configuration,
+            seed=task.seeds.first_fresh + look - 1,
+            purpose=Purpose.HELD_OUT,
+            suggested_by="replicator",
+            why=f"look {look} of {ledger.n_allowed} at {ledger.metric}, for the chosen configuration alone",
+        )
+        for look in list(wanted)[: max(n, 0)]
+    ]
 
 
 def is_confirmed(task: Task, history: History, sides: Sequence[Arm], claim: Hypothesis) -> bool:

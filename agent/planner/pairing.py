@@ -27,6 +27,10 @@ class Paired:
     left_out: dict[str, int]
     """Pairs that are not comparable, by reason."""
 
+    @classmethod
+    def nothing(cls) -> Paired:
+        return cls(pairs=(), n_broken=0, left_out={})
+
     @property
     def values(self) -> list[tuple[float, float]]:
         return [(a.value, b.value) for a, b in self.pairs if a.value is not None and b.value is not None]
