@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from agent.ahead import Ahead
 from agent.planner.plan import Plan
 from agent.planner.proposers.protocol import Proposer
 from agent.store.book import TrialBook
@@ -28,8 +29,15 @@ class Memory:
     """Why the runtime takes no submission now, as said last; None: it takes them."""
     over_budget: str | None = None
     """What the runtime said when a budget of device time had no room for a trial; None: it has not."""
+    ahead: list[Ahead] = field(default_factory=list)
+    """Slow proposers: told of the history while the search goes on; the session is woken when one is done."""
     has_unpublished_plans: bool = True
     has_seen_metric: bool = False
+
+    @property
+    def has_thoughts(self) -> bool:
+        """A slow proposer is done thinking."""
+        return any(proposer.has_news for proposer in self.ahead)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,11 +19,13 @@ from agent.checkpoints import PRUNE_EVERY, open_checkpoints, prune
 from agent.deps import Deps, Memory
 from agent.planner.plan import Phase, Plan, first_plan, reopened
 from agent.planner.plan_text import plan_from_json
+from agent.planner.proposers.protocol import Proposer
 from agent.state import GRAPH_VERSION, AgentState, Outcome
 from agent.store.book import TrialBook
 from agent.store.faults import DiskFull, full_disk_named
 from agent.store.fenced import FencedWriter, FenceLost, Line
 from agent.store.record import SessionRecord
+from agent.store.shelf import Shelf
 from agent.store.store import AgentStore
 from agent.store.views import SessionState, SessionView, TrialState
 from agent.task import Task
@@ -60,6 +62,8 @@ class SessionDeps:
     monotonic: Callable[[], float] = time.monotonic
     pid: int | None = None
     """None: this process."""
+    open_search: Callable[[Task, Shelf, Memory], Proposer] | None = None
+    """Who searches, given the shelf for what is made ahead; None: as the task says."""
 
 
 def run_session(session_id: str, deps: SessionDeps) -> SessionState:
@@ -167,7 +171,7 @@ def _work(
         book=book,
         record=record,
         runtime=runtime,
-        search=OptunaSampler(task),
+        search=OptunaSampler(task) if deps.open_search is None else deps.open_search(task, Shelf(writer), memory),
         clock=deps.store.clock,
         memory=memory,
         write_report=deps.write_report,
@@ -225,14 +229,14 @@ def wake_up(graph: Graph, session_id: str, wake: Wake) -> AgentState:
 
 
 def _wait(state: AgentState, graph_deps: Deps, waiter: Waiter, deps: SessionDeps) -> Wake:
-    """Wait for an event; a stop that somebody asks for ends the wait too."""
+    """Wait for an event; a thought that is done and a stop that somebody asks for end the wait too."""
     left_s = state["wait_s"]
     job_ids = frozenset(t.job_id for t in graph_deps.book.history().in_flight if t.job_id is not None)
     metrics = frozenset(state["wait_metrics"])
     while left_s > 0 and not deps.should_leave():
         slice_s = min(left_s, 1.0)
         wake = waiter.wait(Interest(job_ids=job_ids, metrics=metrics, timeout_s=slice_s))
-        if wake.is_event or _is_asked_to_stop(graph_deps.record):
+        if wake.is_event or graph_deps.memory.has_thoughts or _is_asked_to_stop(graph_deps.record):
             return wake
         left_s -= slice_s
     return Wake()

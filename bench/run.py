@@ -41,6 +41,7 @@ MEASURES = {
     "sched.openb_allocation": "openb:openb_allocation",
     "sched.busy_percent": "busy:busy_percent",
     "agent.step_ms": "agent:step_ms",
+    "agent.busy_percent": "lab:busy_percent",
     "cli.help_ms": "cli:help_ms",
 }
 """Figure id -> module of `bench.figures` and function; imported on use, so that groups do not load each other."""

@@ -45,7 +45,7 @@ def _outcome(deps: Deps, history: History, *, has_ended: bool, is_start: bool) -
     n_free = deps.memory.n_slots + 1 - len(history.in_flight)
     is_limited = deps.task.budgets.device_seconds is not None or deps.task.budgets.wall_minutes is not None
     has_pending = any(trial.is_submitting for trial in history.trials)
-    if has_ended or is_start or n_free > 0 or is_limited or has_pending:
+    if has_ended or is_start or n_free > 0 or is_limited or has_pending or deps.memory.has_thoughts:
         return Outcome.GO_ON
     return Outcome.QUIET
 

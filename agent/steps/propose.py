@@ -19,6 +19,9 @@ def n_free(deps: Deps) -> int:
 
 
 def propose(state: AgentState, deps: Deps) -> AgentState:
+    if deps.memory.plan.search_closed is None:
+        for proposer in deps.memory.ahead:
+            proposer.tell(deps.book.history())
     while True:
         history = deps.book.history()
         n = n_free(deps) + N_AHEAD - len(history.ready)

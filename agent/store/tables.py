@@ -119,6 +119,23 @@ suggestions = sa.Table(
 )
 """Ideas of people; `trial_id` or `note` is set by the session that took it up."""
 
+thoughts = sa.Table(
+    "thoughts",
+    metadata,
+    sa.Column("thought_id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("session_id", sa.String(100), nullable=False, index=True),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("suggested_by", sa.String(60), nullable=False),
+    sa.Column("configuration", sa.String(64), nullable=False),
+    sa.Column("params", sa.JSON, nullable=False),
+    sa.Column("seed", sa.BigInteger, nullable=False),
+    sa.Column("why", sa.Text, nullable=False),
+    sa.Column("hypothesis", sa.String(60)),
+    sa.Column("premise", sa.String(64)),
+    sa.Column("took_s", sa.Double, nullable=False),
+)
+"""Proposals made ahead by a slow proposer. Whether one became a trial is told by the trials."""
+
 activity = sa.Table(
     "activity",
     metadata,

@@ -105,6 +105,18 @@ class ArrayPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Worth:
+    """What a job is expected to bring, as its submitter says; compared within one experiment of one project."""
+
+    gain: float
+    """In the units of the experiment's objective; never negative."""
+    uncertainty: float
+    """Standard deviation of that gain."""
+    cost_s: float
+    """Device-seconds in all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StopOrder:
     cause: StopCause
     reason: str
@@ -158,6 +170,8 @@ class Job:
     array: ArrayPlace | None = None
     waits_for: tuple[Dependency, ...] = ()
     """What has not ended yet. Such a job is queued, and in no queue."""
+    worth: Worth | None = None
+    """None: nobody said."""
     unmet: str | None = None
     """Why it can never start, in words; it is about to end. None: it may."""
     state: JobState = JobState.QUEUED

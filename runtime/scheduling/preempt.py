@@ -1,14 +1,14 @@
-"""Who has to leave so that a blocked job fits: the fewest, the lowest, the least work lost. Pure.
+"""Who has to leave so that a blocked job fits: the fewest, the lowest, the least work lost, the least promising. Pure.
 
 Nobody is asked to leave before the whole gang is proven to fit without them. Victims are added in order of harm until
 the gang fits, then those that turn out not to be needed are taken back; since fitting is monotone, each that is left
-is needed.
+is needed. At last jobs that promise less than others of their experiment stand in for those (`worth`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runtime.model.devices import Masks, placement_masks
 from runtime.model.nouns import Attempt, Job, Shape
@@ -18,6 +18,7 @@ from runtime.model.states import JobState
 from .fit import fits, uses_amounts
 from .room import Room
 from .tally import Tally
+from .worth import Promising, exchanged, group_of, value_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,10 @@ class Candidate:
     A job without devices counts as one."""
     mature_at_s: float
     """From then on it may be a victim (minimum run time)."""
+    value: float | None = None
+    """What it promises for each device-second that it still costs; None: nobody said."""
+    instead_of: str | None = None
+    """The job of its experiment that promises more and would have left else."""
 
     @property
     def devices(self) -> Masks:
@@ -79,6 +84,7 @@ def choose_victims(
         wanted: All devices it may use at all.
         pool: Candidates in order of harm.
     """
+    pool = tuple(pool)
     tally = Tally(shape, available)
     chosen: list[Candidate] = []
     mature_at_s: float | None = None
@@ -95,7 +101,8 @@ def choose_victims(
             if part.node_id in wanted:
                 tally.give(part, wanted[part.node_id])
         if tally.fits:
-            return Search(victims=_pruned(shape, available, wanted, chosen))
+            needed = _pruned(shape, available, wanted, chosen)
+            return Search(victims=_least_promising(shape, available, wanted, needed, pool, now_s))
     return Search(mature_at_s=mature_at_s)
 
 
@@ -115,6 +122,52 @@ def _pruned(shape: Shape, available: Room, wanted: Masks, chosen: list[Candidate
         if fits(shape, with_room_of(others, available, wanted)):
             needed = others
     return tuple(needed)
+
+
+def _least_promising(
+    shape: Shape,
+    available: Room,
+    wanted: Masks,
+    needed: tuple[Candidate, ...],
+    pool: Iterable[Candidate],
+    now_s: float,
+) -> tuple[Candidate, ...]:
+    """The victims, where jobs that promise less than others of their experiment stand in for those."""
+    promising = {victim.job.job_id: victim for victim in needed if victim.value is not None}
+    groups = {group_of(victim.job) for victim in promising.values()}
+    if not groups:
+        return needed
+    others = {
+        candidate.job.job_id: candidate
+        for candidate in pool
+        if candidate.value is not None
+        and group_of(candidate.job) in groups
+        and candidate.job.job_id not in promising
+        and candidate.mature_at_s <= now_s
+        and _helps(shape, candidate, wanted)
+    }
+    by_id = promising | others
+
+    def is_enough(leaving: frozenset[str]) -> bool:
+        all_leaving = [v for v in needed if v.value is None] + [by_id[job_id] for job_id in sorted(leaving)]
+        return fits(shape, with_room_of(all_leaving, available, wanted))
+
+    stands_in = exchanged(_promising(promising.values()), _promising(others.values()), is_enough)
+    if not stands_in:
+        return needed
+    still = set(stands_in.values())
+    stand_ins = [replace(by_id[key], instead_of=None if first in still else first) for first, key in stands_in.items()]
+    told = [victim for victim in needed if victim.job.job_id not in stands_in] + stand_ins
+    by_promise = sorted(told, key=lambda c: -1.0 if c.value is None else c.value)
+    return _pruned(shape, available, wanted, by_promise)
+
+
+def _promising(candidates: Iterable[Candidate]) -> list[Promising]:
+    return [
+        Promising(key=c.job.job_id, group=group_of(c.job), value=c.value, n_devices=c.job.shape.n_devices)
+        for c in candidates
+        if c.value is not None
+    ]
 
 
 def with_room_of(victims: Iterable[Candidate], available: Room, wanted: Masks) -> Room:
@@ -143,6 +196,7 @@ def _candidate(job: Job, attempt: Attempt, now_s: float, min_run_s: float) -> Ca
         attempt=attempt,
         lost_s=lost_s,
         mature_at_s=began_s(attempt) + min_run_s,
+        value=value_of(job, attempt, now_s),
     )
 
 

@@ -31,10 +31,13 @@ def start_reason(paper: Round, job: Job, placements: tuple[Placement, ...]) -> s
 
 
 def preempt_reason(job: Job, victim: Candidate, placements: tuple[Placement, ...]) -> str:
+    why = ""
+    if victim.instead_of is not None:
+        why = f"; it promises less for what it still costs than {victim.instead_of} of its experiment, which stays"
     return (
         f"{job.job_id} ({job.priority_class}) needs {describe_shape(job.shape)} and gets "
         f"{describe_placements(placements)}; {victim.job.job_id} ({victim.job.priority_class}) loses "
-        f"{victim.lost_s:.0f} device-seconds since its last checkpoint"
+        f"{victim.lost_s:.0f} device-seconds since its last checkpoint{why}"
     )
 
 

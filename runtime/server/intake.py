@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable
 
-from runtime.model.nouns import WHOLE, Job, Needs, Shape
+from runtime.model.nouns import WHOLE, Job, Needs, Shape, Worth
 from runtime.model.silence import NEVER
 from runtime.model.states import OnTimeout
 from runtime.scheduling.policy import Policy, PriorityClass
@@ -54,6 +54,9 @@ def job_from_spec(spec: JobSpec, *, number: int, now_s: float, policy: Policy, k
         max_total_s=_seconds(spec.max_total_minutes),
         queue_timeout_s=_seconds(spec.queue_timeout_minutes),
         hang_after_s=NEVER if spec.hang_minutes == "off" else _seconds(spec.hang_minutes),
+        worth=None
+        if spec.worth is None
+        else Worth(gain=spec.worth.gain, uncertainty=spec.worth.uncertainty, cost_s=spec.worth.cost_s),
     )
 
 

@@ -32,6 +32,7 @@ from .spec import (
     StdoutPattern,
     SuccessCriteria,
     TensorBoardFiles,
+    Worth,
 )
 from .spend import Spend, SpendBy, SpendRow, SpendSplit
 from .views import (
@@ -144,5 +145,6 @@ __all__ = [
     "TensorBoardFiles",
     "VictimView",
     "Wire",
+    "Worth",
     "read_indexes",
 ]

@@ -217,6 +217,17 @@ class SessionFence(Wire):
     """The budget of the session, set with its first submission; one that is there already stays."""
 
 
+class Worth(Wire):
+    """What a job is expected to bring. Decides only which of the jobs of one experiment leaves first (`preempt`)."""
+
+    gain: float = Field(ge=0, allow_inf_nan=False)
+    """Expected gain, in the units of the experiment's objective."""
+    uncertainty: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    """Standard deviation of that gain."""
+    cost_s: float = Field(gt=0, allow_inf_nan=False)
+    """Expected device-seconds."""
+
+
 def _check_json(value: Any, path: str) -> None:
     """Raises ValueError for what JSON has no form for, and would lose on the way."""
     if isinstance(value, dict):
@@ -271,6 +282,8 @@ class JobSpec(Wire):
     """Without output, metric and checkpoint for so long it is stopped as hung. None: learned from its own rhythm."""
     grace_seconds: float = Field(default=30.0, ge=0, le=3600)
     """Between the preempt notice and the kill."""
+    worth: Worth | None = None
+    """None: when jobs of one experiment have to leave, the work that is lost decides alone."""
 
     metric_sources: tuple[MetricSource, ...] = ()
     """For scripts that do not log with MLflow."""
@@ -340,4 +353,5 @@ __all__ = [
     "StdoutPattern",
     "SuccessCriteria",
     "TensorBoardFiles",
+    "Worth",
 ]

@@ -61,6 +61,8 @@ SHAPES: tuple[dict[str, object], ...] = (
 NODES = {"a": "4xH100", "b": "3xH100", "c": "2"}
 QUOTAS = (Quota(max_devices=3, project="vision"), Quota(max_devices=4, priority_class="exploratory"))
 SHARES = {"vision": ProjectShare(deserved_devices=2, weight=3.0)}
+WORTHS = (None, (0.01, 100.0), (0.02, 100.0), (0.5, 30.0), (0.02, 60.0))
+"""Gain and cost in device-seconds."""
 CLASSES = ("exploratory", "exploratory", "exploratory", "normal", "critical")
 
 
@@ -126,8 +128,16 @@ def submit(world: World) -> None:
         max_total_s=(None, None, None, 120.0)[world.pick(4)],
         queue_timeout_s=(None, None, None, 200.0)[world.pick(4)],
         project=("default", "default", "vision")[world.pick(3)],
+        worth=WORTHS[world.n_jobs % len(WORTHS)],
         **SHAPES[world.pick(len(SHAPES))],  # type: ignore[arg-type]
     )
+    world.record(JobSubmitted(job=new))
+
+
+def submit_idle_work(world: World) -> None:
+    world.n_jobs += 1
+    worth = WORTHS[1 + world.pick(len(WORTHS) - 1)]
+    new = job(f"j{world.n_jobs}", priority="exploratory", submitted_at=world.now_s, worth=worth)
     world.record(JobSubmitted(job=new))
 
 
@@ -359,6 +369,7 @@ COMMANDS: tuple[Command, ...] = (
     report_late,
     fence,
 )
+IDLE_WORK_COMMANDS = (submit_idle_work, submit_idle_work, submit_idle_work, report_start, pass_time)
 OPERATOR_COMMANDS = (pause, unpause, unpause, mark_node, mark_node, reserve, see_foreign_use)
 
 

@@ -23,7 +23,7 @@ from runtime.model.events import (
     StopOrdered,
     Then,
 )
-from runtime.model.nouns import Device, Job, Needs, Node, Placement, Shape
+from runtime.model.nouns import Device, Job, Needs, Node, Placement, Shape, Worth
 from runtime.model.state import State
 from runtime.model.states import AttemptOutcome, ExitReason, JobState, OnTimeout, StopCause
 from runtime.scheduling.asking import describe_placements
@@ -91,8 +91,13 @@ def job(
     experiment: str = "test",
     project: str = "default",
     session: str | None = None,
+    worth: tuple[float, float] | None = None,
 ) -> Job:
-    """A new job; its place in the order is the number in its id."""
+    """A new job; its place in the order is the number in its id.
+
+    Args:
+        worth: gain, and cost in device-seconds.
+    """
     level = DEFAULT_CLASSES[priority]
     return Job(
         job_id=job_id,
@@ -112,6 +117,7 @@ def job(
         max_total_s=max_total_s,
         queue_timeout_s=queue_timeout_s,
         not_before_s=not_before_s,
+        worth=None if worth is None else Worth(gain=worth[0], uncertainty=0.0, cost_s=worth[1]),
     )
 
 

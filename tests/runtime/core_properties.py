@@ -61,6 +61,7 @@ def check_decision(state: State, decision: Decision, *, now_s: float, policy: Po
     view = _View(state, decision, promises, now_s, policy, paper.heads)
     for preempt in view.preempts:
         _check_victim(view, preempt)
+        _check_promise(view, preempt)
     if any(job.shape.needs is not None for job in state.jobs.values()):
         check_given(state, decision)
         _check_wake(view)
@@ -395,6 +396,41 @@ def _check_victim(view: _View, preempt: Preempt) -> None:
     require(not view.is_served(beneficiary.job_id), "nobody else leaves while victims are leaving", preempt)
     require(len({p.job_id for p in view.preempts}) == len(view.preempts), "nobody is asked to leave twice", preempt)
     require(bool(preempt.reason), "an action has a reason", preempt)
+
+
+def _check_promise(view: _View, preempt: Preempt) -> None:
+    """No job of the same experiment that holds just as good devices and promises less may stay instead."""
+    victim, beneficiary = view.state.jobs[preempt.job_id], view.state.jobs[preempt.beneficiary]
+    if view.heads_on_paper or victim.worth is None:
+        return
+    leaving = {each.job_id for each in view.preempts}
+    for other in view.state.jobs.values():
+        is_like = (other.priority, other.project, other.experiment) == (
+            victim.priority,
+            victim.project,
+            victim.experiment,
+        )
+        is_out = other.worth is None or other.job_id in leaving or other.state is JobState.STOPPING
+        if not is_like or is_out or not _may_leave(view, other, beneficiary):
+            continue
+        if _equal_devices(view, victim, other) and victim.shape.needs is None and other.shape.needs is None:
+            is_least = _promise(victim, view.now_s) <= _promise(other, view.now_s) + 1e-9
+            require(is_least, "who promises least leaves first", (preempt, other.job_id))
+
+
+def _promise(job: Job, now_s: float) -> float:
+    assert job.worth is not None and job.attempt is not None  # noqa: PT018
+    started = job.attempt.started_at_s
+    used_s = (job.done_s + (now_s - started if started is not None else 0.0)) * job.shape.n_devices
+    n_doublings = 0 if used_s < job.worth.cost_s else math.floor(math.log2(used_s / job.worth.cost_s)) + 1
+    return (job.worth.gain + job.worth.uncertainty) / (job.worth.cost_s * 2**n_doublings - used_s)
+
+
+def _equal_devices(view: _View, one: Job, other: Job) -> bool:
+    """On one and the same node, equally many of one kind, all of which take new work."""
+    sides = [view.held[one.job_id], view.held[other.job_id]]
+    kinds = [sorted((node, view.kinds[node, index]) for node, index in side) for side in sides]
+    return kinds[0] == kinds[1] and len({node for node, _ in kinds[0]}) == 1 and not view.closed & (sides[0] | sides[1])
 
 
 def _kept(view: _View, head: Job, heads: Mapping[str, Head]) -> DeviceSet:

@@ -133,6 +133,12 @@ def test_a_field_with_a_default_may_be_missing() -> None:
     assert encode_event(decode_event("job_submitted", 1, stored))["job"]["queued_since_s"] == 0.0
 
 
+def test_a_stored_job_of_which_nobody_said_what_it_is_worth_is_read() -> None:
+    stored = load(SAMPLES / "job_submitted.v2.json")["payload"]
+    del stored["job"]["worth"]
+    assert encode_event(decode_event("job_submitted", 2, stored))["job"]["worth"] is None
+
+
 @pytest.mark.parametrize(
     ("payload", "message"),
     [

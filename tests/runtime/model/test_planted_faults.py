@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from core_amounts import AMOUNT_COMMANDS
-from core_driver import QUOTAS, run
+from core_driver import IDLE_WORK_COMMANDS, QUOTAS, run
 from core_graph import GRAPH_COMMANDS, check_graph
 from core_properties import PropertyBroken
 
@@ -58,6 +58,8 @@ class Fault:
     """Whether it takes jobs that wait for each other, and arrays."""
     has_needs: bool = False
     """Whether it takes jobs that ask for more than devices."""
+    has_idle_work: bool = False
+    """Whether it takes jobs that say what they are worth."""
     has_operator: bool = False
     """Whether it takes somebody who pauses, drains and reserves."""
 
@@ -113,6 +115,10 @@ def takes_an_extra_victim(patch: pytest.MonkeyPatch) -> None:
 
 def does_not_prune(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(preempt, "_pruned", lambda shape, available, wanted, chosen: tuple(chosen))
+
+
+def keeps_who_promises_least(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(preempt, "exchanged", lambda victims, others, is_enough: {})
 
 
 def preempts_before_it_fits(patch: pytest.MonkeyPatch) -> None:
@@ -534,6 +540,13 @@ FAULTS = (
     Fault(name="victims_asked_again", plant=asks_again_who_is_leaving, caught_by="nobody is asked to leave twice"),
     Fault(name="extra_victim", plant=takes_an_extra_victim, caught_by="every victim is needed"),
     Fault(name="no_pruning", plant=does_not_prune, caught_by="every victim is needed"),
+    Fault(
+        name="least_promising",
+        plant=keeps_who_promises_least,
+        caught_by="who promises least leaves first",
+        policy=Policy(),
+        has_idle_work=True,
+    ),
     Fault(name="unproven", plant=preempts_before_it_fits, caught_by="nobody leaves before the whole gang fits"),
     Fault(name="preempts_twice", plant=preempts_twice, caught_by="nobody else leaves while victims are leaving"),
     Fault(name="device_given_twice", plant=gives_devices_twice, caught_by="no device in two attempts|promised devices"),
@@ -590,7 +603,11 @@ FAULTS = (
 
 def broken_in_life(seed: int, fault: Fault) -> str | None:
     """What broke first in this life; None: nothing did."""
-    more = (*(GRAPH_COMMANDS if fault.has_graph else ()), *(AMOUNT_COMMANDS if fault.has_needs else ()))
+    more = (
+        *(GRAPH_COMMANDS if fault.has_graph else ()),
+        *(AMOUNT_COMMANDS if fault.has_needs else ()),
+        *(IDLE_WORK_COMMANDS if fault.has_idle_work else ()),
+    )
     try:
         world = run(random.Random(seed).randrange, N_COMMANDS, fault.policy, has_operator=fault.has_operator, more=more)
         check_graph(world.journal.recorded)

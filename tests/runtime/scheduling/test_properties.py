@@ -6,10 +6,12 @@ import random
 
 import pytest
 from core_amounts import AMOUNT_COMMANDS
-from core_driver import run
+from core_driver import IDLE_WORK_COMMANDS, run
 from core_graph import GRAPH_COMMANDS, check_graph
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+
+from runtime.scheduling.policy import Policy
 
 
 @settings(
@@ -43,3 +45,8 @@ def test_every_property_holds_in_a_long_life(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_nothing_is_given_out_twice_among_jobs_with_needs_of_all_kinds(seed: int) -> None:
     run(random.Random(seed).randrange, n_commands=60, has_operator=seed % 2 == 0, more=AMOUNT_COMMANDS)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_who_promises_least_leaves_first_in_any_life(seed: int) -> None:
+    run(random.Random(seed).randrange, n_commands=60, policy=Policy(), more=IDLE_WORK_COMMANDS)

@@ -33,9 +33,26 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("suggestion_id", name="pk_suggestions"),
     )
     op.create_index("ix_suggestions_session_id", "suggestions", ["session_id"])
+    op.create_table(
+        "thoughts",
+        sa.Column("thought_id", BigId, autoincrement=True, nullable=False),
+        sa.Column("session_id", sa.String(100), nullable=False),
+        sa.Column("at", sa.Double, nullable=False),
+        sa.Column("suggested_by", sa.String(60), nullable=False),
+        sa.Column("configuration", sa.String(64), nullable=False),
+        sa.Column("params", sa.JSON, nullable=False),
+        sa.Column("seed", sa.BigInteger, nullable=False),
+        sa.Column("why", sa.Text, nullable=False),
+        sa.Column("hypothesis", sa.String(60)),
+        sa.Column("premise", sa.String(64)),
+        sa.Column("took_s", sa.Double, nullable=False),
+        sa.PrimaryKeyConstraint("thought_id", name="pk_thoughts"),
+    )
+    op.create_index("ix_thoughts_session_id", "thoughts", ["session_id"])
 
 
 def downgrade() -> None:
+    op.drop_table("thoughts")
     op.drop_table("suggestions")
     for column in ("facts", "worth", "is_idle_work", "hypothesis"):
         op.drop_column("trials", column)

@@ -1,0 +1,136 @@
+"""Proposals made ahead: how many wait, what goes first, what is dropped, and what survives a kill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from agent_worlds import World, a_task, a_world
+
+from agent.ahead import Ahead, Thinking
+from agent.planner.backlog import Thought, n_wanted, superfluous, waiting, with_waiting
+from agent.planner.configuration import configuration_id
+from agent.planner.history import History, Proposal
+from agent.store.fenced import FencedWriter
+from agent.store.shelf import Shelf
+from agent.store.views import Purpose, TrialState, TrialView
+from agent.task import Task
+
+
+def a_proposal(x: float, kind: str = "a") -> Proposal:
+    params = {"x": x, "kind": kind}
+    return Proposal(
+        params=params,
+        configuration=configuration_id(params),
+        seed=0,
+        purpose=Purpose.SEARCH,
+        suggested_by="slow",
+        why="thought of",
+    )
+
+
+def a_thought(number: int, x: float, premise: str | None = None) -> Thought:
+    return Thought(thought_id=number, proposal=a_proposal(x), premise=premise, took_s=30.0)
+
+
+def a_history(*seconds: float, first: float = 0.5) -> History:
+    """Measured trials that took so long; the first has the best value."""
+    made: list[TrialView] = []
+    for number, run_s in enumerate(seconds, start=1):
+        [trial] = with_waiting(History.of(made), [a_thought(number, first + number / 100)]).trials[-1:]
+        value = 1.0 - number / 10
+        made.append(replace(trial, state=TrialState.MEASURED, value=value, launched_at=0.0, ended_at=run_s))
+    return History.of(made)
+
+
+@dataclass(slots=True)
+class Mind:
+    """Implements `Thinker`; the test says when a call is done and what it gave."""
+
+    name: str = "slow"
+    batch: int = 4
+    gives: list[Proposal] = field(default_factory=list)
+    calls: list[tuple[int, int]] = field(default_factory=list)
+    """Trials in the history that was shown, and how many were asked for."""
+    is_thinking: bool = False
+    is_done: bool = False
+
+    def begin(self, history: History, n: int) -> None:
+        self.calls.append((len(history.search), n))
+        self.is_thinking, self.is_done = True, False
+
+    def take(self) -> Thinking:
+        self.is_thinking, self.is_done = False, False
+        return Thinking(proposals=tuple(self.gives), took_s=30.0)
+
+
+def a_shelf(world: World) -> Shelf:
+    return Shelf(FencedWriter(world.store, world.session_id, world.store.claim(world.session_id, 1)))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return a_world(tmp_path, task=a_task(budgets={"trials": 20}))
+
+
+def test_as_many_wait_as_are_taken_during_a_call_and_some_more() -> None:
+    history = a_history(120.0, 240.0)
+    assert n_wanted(history, n_slots=8, call_s=30.0) == 5  # 8 * 30 / 180 = 1.33, + 2 * 1.15, rounded up, + 1
+    assert n_wanted(history, n_slots=8, call_s=0.0) == 1
+    assert n_wanted(History.of([]), n_slots=8, call_s=None) == 9
+
+
+def test_what_was_thought_before_another_one_led_goes_last() -> None:
+    history = a_history(10.0)
+    leader = history.search[0].configuration
+    thoughts = [a_thought(1, 0.1), a_thought(2, 0.2, leader), a_thought(3, 0.51, leader)]
+    assert [thought.thought_id for thought in waiting(thoughts, history, leader)] == [2, 1]
+
+
+def test_only_stale_thoughts_are_dropped_and_only_for_newer_ones() -> None:
+    thoughts = [a_thought(1, 0.1), a_thought(2, 0.2), a_thought(3, 0.3, "now"), a_thought(4, 0.4, "now")]
+    assert [thought.thought_id for thought in superfluous(thoughts, "now", 3)] == [1]
+    assert [thought.thought_id for thought in superfluous(thoughts, "now", 1)] == [1, 2]
+    assert superfluous(thoughts, "now", 4) == []
+
+
+def test_it_thinks_one_call_at_a_time_and_sees_what_waits_as_proposed(world: World) -> None:
+    mind = Mind(gives=[a_proposal(0.1), a_proposal(0.3)])
+    ahead = Ahead(a_task(budgets={"trials": 20}), mind, a_shelf(world), lambda: 2)
+    empty = History.of([])
+    ahead.tell(empty)
+    ahead.tell(empty)
+    assert (mind.calls, ahead.ask(empty, 5)) == ([(0, 4)], [])
+    mind.is_done = True
+    assert ahead.has_news
+    ahead.tell(empty)
+    assert ahead.ask(empty, 5) == [a_proposal(0.1), a_proposal(0.3)]
+    assert mind.calls == [(0, 4), (2, 4)]
+
+
+def test_it_stops_thinking_when_enough_waits_or_the_budget_has_no_room(world: World) -> None:
+    mind = Mind(gives=[a_proposal(x / 100) for x in range(5)], is_thinking=True, is_done=True)
+    Ahead(a_task(budgets={"trials": 20}), mind, a_shelf(world), lambda: 2).tell(History.of([]))
+    assert mind.calls == []
+    tight = Mind(gives=[a_proposal(0.9)], is_thinking=True, is_done=True)
+    Ahead(a_task(budgets={"trials": 7}), tight, a_shelf(world), lambda: 30).tell(History.of([]))
+    assert tight.calls == [(6, 1)]
+
+
+def test_what_lies_outside_the_space_or_is_known_is_never_shelved(world: World) -> None:
+    task: Task = a_task(budgets={"trials": 20})
+    mind = Mind(gives=[a_proposal(7.0), a_proposal(0.51), a_proposal(0.2), a_proposal(0.2)])
+    mind.is_thinking = mind.is_done = True
+    ahead = Ahead(task, mind, a_shelf(world), lambda: 2)
+    history = a_history(10.0)
+    ahead.tell(history)
+    assert ahead.ask(history, 9) == [a_proposal(0.2)]
+
+
+def test_thoughts_survive_the_process_that_had_them(world: World) -> None:
+    mind = Mind(gives=[a_proposal(0.1), a_proposal(0.3)], is_thinking=True, is_done=True)
+    task = a_task(budgets={"trials": 20})
+    Ahead(task, mind, a_shelf(world), lambda: 2).tell(History.of([]))
+    after = Ahead(task, Mind(), a_shelf(world), lambda: 2)
+    assert after.ask(History.of([]), 9) == [a_proposal(0.1), a_proposal(0.3)]
