@@ -17,6 +17,9 @@ from pydantic_core import ErrorDetails
 from agent.task import CategoricalParameter, Task
 from runtime_client.models import CodeSource, SnapshotMode
 
+_SEED_NAMES = frozenset({"seed", "randomseed", "rngseed", "globalseed", "randomstate", "rngstate"})
+"""Names of seeds in any spelling: `random_seed`, `random-state`, `RandomSeed`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
@@ -209,12 +212,26 @@ def _cross_checks(task: Task) -> Iterator[Problem]:
     for name, parameter in task.space.items():
         if isinstance(parameter, CategoricalParameter):
             yield from _choice_checks(name, parameter)
-        if name == "seed":
-            yield Problem(path="space.seed", message="the seed is set by nightlab (see seeds); choose another name")
+    yield from _seed_checks(task)
     for field in ("search", "first_fresh"):
         value = getattr(task.seeds, field)
         if value + 4 * task.seeds.fresh >= 2**32:
             yield Problem(path=f"seeds.{field}", message=f"{value} is too large; seeds stay below 2**32")
+
+
+def _seed_checks(task: Task) -> Iterator[Problem]:
+    """The seed is nobody's to choose: searched, the luckiest wins; fixed, every replicate is the same run again."""
+    for name in task.space:
+        if re.sub(r"[\W_]", "", name.casefold()) in _SEED_NAMES:
+            what = "the seed is set by nightlab (see seeds); searched, the luckiest would win: choose another name"
+            yield Problem(path=f"space.{name}", message=what)
+    fixed = "would fix the seed of every trial, so that replicates repeat one run; leave it out: nightlab sets it"
+    if "seed" in task.job.parameters:
+        yield Problem(path="job.parameters.seed", message=fixed)
+    if task.held_out is not None and "seed" in task.held_out.parameters:
+        yield Problem(path="held_out.parameters.seed", message=fixed)
+    if task.fidelity is not None and task.fidelity.parameter == "seed":
+        yield Problem(path="fidelity.parameter", message=fixed)
 
 
 def _reach_checks(task: Task) -> Iterator[Problem]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
+from agent.planner.budget import Cap, Spend, caps
 from agent.store.store import AgentStore
 from agent.store.views import ParamValue, SessionView, TrialState, TrialView
+from agent.task import Task
 
 from .output import ago, duration, plural, print_table
 
@@ -14,11 +16,25 @@ N_LINES = 8
 
 
 def session_data(store: AgentStore, session_id: str) -> dict[str, object]:
+    session = store.session(session_id)
     return {
-        "session": asdict(store.session(session_id)),
+        "session": asdict(session),
+        "budgets": [asdict(cap) for cap in caps_of(session)],
         "trials": [asdict(trial) for trial in store.trials(session_id)],
         "activity": [asdict(line) for line in store.activity(session_id)],
     }
+
+
+def caps_of(session: SessionView) -> tuple[Cap, ...]:
+    """The five limits and what ended trials and models have used of them."""
+    spend = Spend(
+        device_seconds=session.device_seconds,
+        wall_seconds=session.wall_seconds,
+        n_trials=session.n_trials,
+        tokens=session.tokens,
+        model_cost_usd=session.cost_usd,
+    )
+    return caps(Task.model_validate_json(session.task_json).budgets, spend)
 
 
 def print_session(store: AgentStore, session_id: str) -> None:
@@ -31,6 +47,8 @@ def print_session(store: AgentStore, session_id: str) -> None:
         f"  {plural(session.n_trials, 'trial')}, {duration(session.wall_seconds)} running, "
         f"{duration(session.device_seconds)} of device time, started {ago(session.created_at)}"
     )
+    limited = [cap for cap in caps_of(session) if cap.limit is not None]
+    print("  budgets: " + ", ".join(cap.words.removeprefix("budgets.").removesuffix(" are used") for cap in limited))
     if session.result is not None:
         print(f"  {session.result.sentence}")
     if session.report_path is not None:

@@ -1,4 +1,9 @@
-"""Budgets: hard limits of the task, and when the search must stop so that the answer can still be paid for. Pure."""
+"""Budgets: five hard limits of the task, and when the search must stop so that the answer can be paid for. Pure.
+
+A limit stops what uses it: tokens stop the language model, money stops the model and, where device time has a price,
+trials too. What is in flight when a limit is reached is finished, nothing more is started: so a budget is overdrawn by
+what is in flight at most.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,9 @@ from dataclasses import dataclass
 from agent.planner.history import History
 from agent.planner.seeds import is_fresh
 from agent.store.views import TrialState
-from agent.task import Task
+from agent.task import Budgets, Task
+
+HOUR_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,19 +26,91 @@ class Spend:
     wall_seconds: float
     n_slots: int = 1
     """Trials that run at once."""
+    n_trials: int = 0
+    """Search trials proposed."""
+    tokens: int = 0
+    """Of language models, both ways; what was granted to a call that is under way counts."""
+    model_cost_usd: float = 0.0
+    """Of language models alone; as `tokens`."""
     refusal: str | None = None
     """What the runtime said when a budget of device time had no room for a trial; None: it has not."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cap:
+    """One limit and what is used of it, in the unit of the task file."""
+
+    name: str
+    """As in the task file: `budgets.<name>`."""
+    used: float
+    limit: float | None
+    """None: no limit."""
+
+    @property
+    def is_reached(self) -> bool:
+        return self.limit is not None and self.used >= self.limit
+
+    @property
+    def words(self) -> str:
+        """`budgets.cost_usd: 1.25 of 2 are used`."""
+        used = f"{self.used:.2f}" if self.name == "cost_usd" else f"{self.used:.1f}".removesuffix(".0")
+        shown = f"{self.used:.0f}" if self.name in ("device_seconds", "tokens", "trials") else used
+        limit = "" if self.limit is None else f" of {self.limit:g}"
+        return f"budgets.{self.name}: {shown}{limit} are used"
+
+
+def caps(budgets: Budgets, spend: Spend) -> tuple[Cap, ...]:
+    """All five, in the order of the task file, limited or not."""
+    return (
+        Cap(name="trials", used=spend.n_trials, limit=budgets.trials),
+        Cap(name="wall_minutes", used=spend.wall_seconds / 60, limit=budgets.wall_minutes),
+        Cap(name="device_seconds", used=spend.device_seconds, limit=budgets.device_seconds),
+        Cap(name="tokens", used=spend.tokens, limit=budgets.tokens),
+        Cap(name="cost_usd", used=cost_usd(budgets, spend), limit=budgets.cost_usd),
+    )
+
+
+def cost_usd(budgets: Budgets, spend: Spend) -> float:
+    """Language models, and device time where it has a price."""
+    return spend.model_cost_usd + spend.device_seconds / HOUR_S * (budgets.usd_per_device_hour or 0.0)
+
+
+def is_device_time_limited(budgets: Budgets) -> bool:
+    """By itself, or by what it costs."""
+    return device_seconds_at_most(budgets) is not None
+
+
+def device_seconds_at_most(budgets: Budgets) -> float | None:
+    """What the devices may be used when nothing else costs anything; None: without limit."""
+    limits = [] if budgets.device_seconds is None else [budgets.device_seconds]
+    if budgets.cost_usd is not None and budgets.usd_per_device_hour is not None:
+        limits.append(budgets.cost_usd / budgets.usd_per_device_hour * HOUR_S)
+    return min(limits, default=None)
+
+
 def spent(task: Task, spend: Spend) -> str | None:
-    """The budget that is used up, in words; None: there is room."""
-    budgets = task.budgets
+    """The budget that is used up and forbids further trials, in words; None: there is room."""
     if spend.refusal is not None:
         return spend.refusal
-    if budgets.device_seconds is not None and spend.device_seconds >= budgets.device_seconds:
-        return f"budgets.device_seconds: {spend.device_seconds:.0f} of {budgets.device_seconds:g} are used"
-    if budgets.wall_minutes is not None and spend.wall_seconds >= budgets.wall_minutes * 60:
-        return f"budgets.wall_minutes: {spend.wall_seconds / 60:.1f} of {budgets.wall_minutes:g} are used"
+    is_priced = task.budgets.usd_per_device_hour is not None
+    stops = {"wall_minutes", "device_seconds", *(("cost_usd",) if is_priced else ())}
+    return next((cap.words for cap in caps(task.budgets, spend) if cap.name in stops and cap.is_reached), None)
+
+
+def refusal_of_a_call(budgets: Budgets, spend: Spend, *, tokens: int, more_usd: float) -> str | None:
+    """Why a language model may not be asked, with the sum in words; None: it may.
+
+    Args:
+        tokens: what the call is expected to use at most, both ways.
+        more_usd: what it is expected to cost at most.
+    """
+    for cap in caps(budgets, spend):
+        if cap.limit is None or cap.name == "trials":
+            continue
+        more = {"tokens": float(tokens), "cost_usd": more_usd}.get(cap.name, 0.0)
+        if cap.is_reached or cap.used + more > cap.limit:
+            needs = f", and this call may need {more:g} more" if more else ""
+            return cap.words + needs
     return None
 
 
@@ -40,23 +119,34 @@ def reserve_reached(task: Task, history: History, spend: Spend) -> str | None:
 
     Estimated from the mean of the measured trials; without any, the search goes on.
     """
-    seconds = [t.device_seconds for t in history.trials if t.state is TrialState.MEASURED and t.device_seconds > 0]
-    if not seconds:
+    mean_s = mean_device_seconds(history)
+    if mean_s is None:
         return None
-    mean_s = sum(seconds) / len(seconds)
     n_left = _n_confirming_left(task, history)
     n_in_flight = len(history.in_flight)
-    budgets = task.budgets
-    if budgets.device_seconds is not None:
-        left_s = budgets.device_seconds - spend.device_seconds
-        if left_s <= mean_s * (n_left + n_in_flight / 2):
-            return f"the {left_s:.0f} device-seconds left are needed for {n_left} confirming trials"
-    if budgets.wall_minutes is not None:
-        left_s = budgets.wall_minutes * 60 - spend.wall_seconds
+    left_s = device_seconds_left(task.budgets, spend)
+    if left_s is not None and left_s <= mean_s * (n_left + n_in_flight / 2):
+        return f"the {left_s:.0f} device-seconds left are needed for {n_left} confirming trials"
+    if task.budgets.wall_minutes is not None:
+        left_s = task.budgets.wall_minutes * 60 - spend.wall_seconds
         trial_s = mean_s / task.job.compute.num_accelerators
         if left_s <= trial_s * (1 + (n_left + n_in_flight / 2) / max(spend.n_slots, 1)):
             return f"the {left_s:.0f} seconds left are needed for {n_left} confirming trials"
     return None
+
+
+def mean_device_seconds(history: History) -> float | None:
+    """Of one measured trial; None: there is none yet."""
+    seconds = [t.device_seconds for t in history.trials if t.state is TrialState.MEASURED and t.device_seconds > 0]
+    return sum(seconds) / len(seconds) if seconds else None
+
+
+def device_seconds_left(budgets: Budgets, spend: Spend) -> float | None:
+    """By the budget of device time and by that of money; None: without limit."""
+    left = [] if budgets.device_seconds is None else [budgets.device_seconds - spend.device_seconds]
+    if budgets.cost_usd is not None and budgets.usd_per_device_hour is not None:
+        left.append((budgets.cost_usd - cost_usd(budgets, spend)) / budgets.usd_per_device_hour * HOUR_S)
+    return min(left, default=None)
 
 
 def _n_confirming_left(task: Task, history: History) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from agent.planner.budget import Spend, cost_usd
 from agent.store.views import Purpose, TrialState, TrialView
 from agent.task import Budgets
 
@@ -150,6 +151,27 @@ def budget_rows(facts: ReportInput) -> list[BudgetRow]:
         ),
         _time_row("wall time", session.wall_seconds, wall_limit),
         _time_row("device time", session.device_seconds, budgets.device_seconds),
+        *_model_rows(facts),
+    ]
+
+
+def _model_rows(facts: ReportInput) -> list[BudgetRow]:
+    """Tokens and money, where any were used or limited."""
+    budgets, session = facts.task.budgets, facts.session
+    cost = cost_usd(
+        budgets,
+        Spend(device_seconds=session.device_seconds, wall_seconds=0.0, model_cost_usd=session.cost_usd),
+    )
+    rows = (("tokens", session.tokens, budgets.tokens, ",.0f"), ("cost in USD", cost, budgets.cost_usd, ".2f"))
+    return [
+        BudgetRow(
+            name=name,
+            spent=format(used, form),
+            limit="no limit" if limit is None else format(limit, form),
+            share=None if limit is None else min(1.0, used / limit),
+        )
+        for name, used, limit, form in rows
+        if used or limit is not None
     ]
 
 

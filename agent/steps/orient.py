@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent.deps import Deps
+from agent.planner.budget import is_device_time_limited
 from agent.planner.history import History
 from agent.state import NOT_DECIDED_S, AgentState, Outcome
 from agent.steps.publishing import open_runs, publish_plans
@@ -16,7 +17,7 @@ def orient(state: AgentState, deps: Deps) -> AgentState:
     memory = deps.memory
     memory.session = deps.record.session()
     woken_by = state.get("woken_by", [])
-    is_full = not woken_by or deps.task.budgets.device_seconds is not None
+    is_full = not woken_by or is_device_time_limited(deps.task.budgets)
     is_start = memory.n_slots == 0
     if is_start or not woken_by:
         memory.n_slots = _n_slots(deps)
@@ -43,7 +44,7 @@ def _outcome(deps: Deps, history: History, *, has_ended: bool, is_start: bool) -
     if deps.memory.session.state is SessionState.STOPPING:
         return Outcome.STOP
     n_free = deps.memory.n_slots + 1 - len(history.in_flight)
-    is_limited = deps.task.budgets.device_seconds is not None or deps.task.budgets.wall_minutes is not None
+    is_limited = is_device_time_limited(deps.task.budgets) or deps.task.budgets.wall_minutes is not None
     has_pending = any(trial.is_submitting for trial in history.trials)
     if has_ended or is_start or n_free > 0 or is_limited or has_pending or deps.memory.has_thoughts:
         return Outcome.GO_ON

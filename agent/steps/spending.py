@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 from agent.deps import Deps
-from agent.planner.budget import Spend
+from agent.planner.budget import Spend, is_device_time_limited
+from agent.spending import Spending
 
 
 def spend_so_far(deps: Deps) -> Spend:
     """Ended trials and those in flight. Device-seconds are brought up to date only where they are limited."""
-    known = deps.memory.session
-    if deps.task.budgets.device_seconds is None:
-        return Spend(
-            device_seconds=known.device_seconds,
-            wall_seconds=known.wall_seconds,
-            n_slots=deps.memory.n_slots,
-            refusal=deps.memory.over_budget,
-        )
-    history = deps.book.history()
+    is_limited = is_device_time_limited(deps.task.budgets) or deps.task.budgets.cost_usd is not None
+    known = deps.record.session() if is_limited else deps.memory.session
+    running_s = running_device_seconds(deps) if is_limited else 0.0
+    return Spend(
+        device_seconds=known.device_seconds + running_s,
+        wall_seconds=known.wall_seconds,
+        n_slots=deps.memory.n_slots,
+        n_trials=known.n_trials,
+        tokens=known.tokens,
+        model_cost_usd=known.cost_usd,
+        refusal=deps.memory.over_budget,
+    )
+
+
+def open_spending(deps: Deps) -> Spending:
+    """What a language model's client of this session asks and tells."""
+    return Spending(deps.task, deps.record, lambda: running_device_seconds(deps))
+
+
+def running_device_seconds(deps: Deps) -> float:
+    """Of trials in flight, as their jobs were last seen."""
     now = deps.clock()
     running = 0.0
-    for trial in history.in_flight:
+    for trial in deps.book.history().in_flight:
         view = deps.memory.jobs.get(trial.job_id) if trial.job_id is not None else None
         if view is not None:
             running += view.device_seconds(now)
-    return Spend(
-        device_seconds=deps.record.session().device_seconds + running,
-        wall_seconds=known.wall_seconds,
-        n_slots=deps.memory.n_slots,
-        refusal=deps.memory.over_budget,
-    )
+    return running

@@ -23,6 +23,8 @@ _ADD = _SET.values(
     n_trials=sessions.c.n_trials + sa.bindparam("more_trials"),
     device_seconds=sessions.c.device_seconds + sa.bindparam("more_device_seconds"),
     wall_seconds=sessions.c.wall_seconds + sa.bindparam("more_wall_seconds"),
+    tokens=sessions.c.tokens + sa.bindparam("more_tokens"),
+    cost_usd=sessions.c.cost_usd + sa.bindparam("more_cost_usd"),
 )
 _SAY = sa.insert(activity)
 
@@ -71,11 +73,19 @@ class FencedWriter:
         trials: int = 0,
         device_seconds: float = 0.0,
         wall_seconds: float = 0.0,
+        tokens: int = 0,
+        cost_usd: float = 0.0,
     ) -> None:
         """Add to the session's counters; nothing happens when there is nothing to add."""
-        if not (trials or device_seconds or wall_seconds):
+        more = {
+            "more_trials": trials,
+            "more_device_seconds": device_seconds,
+            "more_wall_seconds": wall_seconds,
+            "more_tokens": tokens,
+            "more_cost_usd": cost_usd,
+        }
+        if not any(more.values()):
             return
-        more = {"more_trials": trials, "more_device_seconds": device_seconds, "more_wall_seconds": wall_seconds}
         connection.execute(_ADD, {"mine": self.session_id, **more})
 
     def say(self, connection: sa.Connection, lines: Iterable[Line]) -> None:

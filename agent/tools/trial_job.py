@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from agent.planner.budget import device_seconds_at_most
 from agent.store.views import ParamValue, Purpose, SessionView, TrialView
 from agent.task import Task
-from runtime_client.models import JobSpec, SessionFence, SuccessCriteria
+from runtime_client.models import JobSpec, SessionFence, SuccessCriteria, Worth
 
 
 def metric_of(task: Task, trial: TrialView) -> str:
@@ -31,7 +32,10 @@ def trial_job(task: Task, session: SessionView, trial: TrialView, *, fence: int)
         seed=trial.seed,
         args_style=task.job.args_style,
         env_variables=task.job.env_variables,
-        priority_class=task.priority_class,
+        priority_class="exploratory" if trial.is_idle_work else task.priority_class,
+        worth=None
+        if trial.worth is None
+        else Worth(gain=trial.worth.gain, uncertainty=trial.worth.uncertainty, cost_s=trial.worth.cost_s),
         project=task.project,
         max_retries=task.job.max_retries,
         timeout_minutes=task.job.timeout_minutes,
@@ -47,7 +51,10 @@ def trial_job(task: Task, session: SessionView, trial: TrialView, *, fence: int)
             "nightlab.purpose": trial.purpose.value,
             "nightlab.suggested_by": trial.suggested_by,
             "nightlab.configuration": trial.configuration,
+            **({"nightlab.idle_time": trial.purpose.value} if trial.is_idle_work else {}),
         },
-        session=SessionFence(session_id=trial.session_id, fence=fence, device_seconds=task.budgets.device_seconds),
+        session=SessionFence(
+            session_id=trial.session_id, fence=fence, device_seconds=device_seconds_at_most(task.budgets)
+        ),
         idempotency_token=f"{session.key}/{trial.trial_id}/{trial.purpose.value}/{trial.submission}",
     )
