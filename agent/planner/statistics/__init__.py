@@ -8,11 +8,10 @@ from agent.planner.statistics.error_budget import ErrorBudget
 from agent.planner.statistics.intervals import CONFIDENCE, mean_interval, paired_interval
 from agent.planner.statistics.power import pairs_needed, smallest_detectable
 from agent.planner.statistics.sequential import (
-    Evidence,
     SequentialComparison,
+    SequentialTest,
     SignBet,
     compare_sequentially,
-    evidence,
     planned_bet,
 )
 from agent.planner.statistics.verdicts import Comparison, Verdict, compare, verdict_on_improvement
@@ -23,15 +22,14 @@ __all__ = [
     "Comparison",
     "Corrected",
     "ErrorBudget",
-    "Evidence",
     "SequentialComparison",
+    "SequentialTest",
     "SignBet",
     "Standing",
     "Verdict",
     "compare",
     "compare_sequentially",
     "corrected",
-    "evidence",
     "mean_interval",
     "paired_interval",
     "pairs_needed",

@@ -1,10 +1,14 @@
-"""Tests that may be looked at after every pair: evidence by betting on signs, and the comparison made of it. Pure.
+"""Comparisons that may be looked at after every pair: bets on signs, and one exact look at the end. Pure.
 
 When two configurations do not differ, the difference of a pair (same seed) is as likely `d` as `-d`, whatever its
 distribution. So, the size of a difference given, its sign is a fair coin, and a stake on it wins nothing on average:
 the wealth of a player who starts with 1 reaches 1/alpha with a chance of at most alpha, however often and however
 long one looks (Ville 1939). The wealth is the evidence. The stakes are those that a normal shift of the size looked
-for would make best, a mixture over several sizes; they use the sizes of the differences so far, never a sign to come.
+for would make best, a mixture of two sizes; they use the sizes of the differences so far, never a sign to come.
+
+Bets are good at strong effects and give away some power at weak ones. So the error is split: part of it is for the
+bets, after every pair, and the rest for one exact test when the most pairs that are allowed are there. Sessions that
+are looked at once an hour and those that are looked at once make false claims at the same rate.
 
 Sources: Ville, Etude critique de la notion de collectif, 1939; de la Pena, Annals of Probability 27(1), 1999
 (symmetric increments); Ramdas, Gruenwald, Vovk, Shafer, Game-theoretic statistics and safe anytime-valid inference,
@@ -22,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.planner.statistics.sign_flips import flip_p_values
 from agent.planner.statistics.verdicts import Comparison
 from agent.store.views import Interval
 from agent.task import Direction
@@ -31,6 +36,8 @@ Floats = NDArray[np.floating[Any]]
 _LOG_2 = math.log(2.0)
 _LOG_LARGEST = 600.0
 """Evidence is reported up to exp of this."""
+BETS_SHARE = 0.4
+"""Part of the error that the bets may spend; the exact look has the rest."""
 _SMALLEST_EFFECT, _LARGEST_EFFECT = 0.1, 6.0
 
 
@@ -62,40 +69,47 @@ class SignBet:
 
 
 def planned_bet(max_pairs: int, alpha: float) -> SignBet:
-    """The mixture for at most `max_pairs` pairs: most of the stake is on the smallest shift that they can show.
+    """Stakes for at most `max_pairs` pairs: half for weak effects, half for those that nobody could miss.
 
     With the sign of a normal shift `e` the wealth after n pairs is about exp(n e^2 / 2), so the smallest shift whose
-    wealth can reach 1/alpha is sqrt(2 log(1/alpha) / n).
+    wealth can reach 1/alpha is sqrt(2 log(1/alpha) / n). The exact look is better at that one; 1.5 times as much is
+    what the bets find well before it.
     """
-    if max_pairs < 1 or not 0 < alpha < 1:
-        raise ValueError(f"max_pairs ({max_pairs}) must be at least 1 and alpha ({alpha}) between 0 and 1")
     smallest = math.sqrt(2.0 * math.log(1.0 / alpha) / max_pairs)
-    planned = min(max(smallest, _SMALLEST_EFFECT), _LARGEST_EFFECT)
-    effects = (planned, min(2 * planned, _LARGEST_EFFECT), _LARGEST_EFFECT)
-    return SignBet(effects=effects, weights=(0.6, 0.25, 0.15))
+    planned = min(max(1.5 * smallest, _SMALLEST_EFFECT), _LARGEST_EFFECT)
+    return SignBet(effects=(planned, _LARGEST_EFFECT), weights=(0.5, 0.5))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """Log evidence after each pair, for positive and for negative differences."""
+class SequentialTest:
+    """Always-valid p-values of the claim that differences are centered above 0; fixed before the first pair."""
 
-    log_better: Floats
-    log_worse: Floats
+    max_pairs: int
+    """The exact look is taken once, when so many are there; pairs after it do not count."""
+    planned_alpha: float
+    """For which the stakes are made; any other is valid too, with a little less power."""
 
+    def __post_init__(self) -> None:
+        if self.max_pairs < 1 or not 0 < self.planned_alpha < 1:
+            raise ValueError(
+                f"max_pairs ({self.max_pairs}) must be 1 or more and alpha ({self.planned_alpha}) between 0 and 1"
+            )
 
-def evidence(differences: Sequence[float] | Floats, *, plan_pairs: int, alpha: float) -> Evidence:
-    """Evidence that differences are centered above 0 (better) or below it (worse), after each pair in their order.
+    def p_values(self, differences: Floats) -> Floats:
+        """Smallest p-value so far, after each pair along the last axis; any shape before it."""
+        return self._combined(self.log_wealth(differences), differences)
 
-    Free of scale. Many sequences at once: pairs along the last axis.
+    def log_wealth(self, differences: Floats) -> Floats:
+        """Largest log evidence of the bets so far, after each pair."""
+        bet = planned_bet(self.max_pairs, self.planned_alpha)
+        return np.maximum.accumulate(bet.log_evidence(differences[..., : self.max_pairs]), axis=-1)
 
-    Raises:
-        ValueError: a difference is not finite.
-    """
-    array = np.asarray(differences, dtype=float)
-    if not np.all(np.isfinite(array)):
-        raise ValueError("differences must be finite numbers: drop the pair, or call the trial invalid")
-    bet = planned_bet(plan_pairs, alpha)
-    return Evidence(log_better=bet.log_evidence(array), log_worse=bet.log_evidence(-array))
+    def _combined(self, log_wealth: Floats, differences: Floats) -> Floats:
+        p = np.minimum(1.0, np.exp(-np.minimum(log_wealth, _LOG_LARGEST)) / BETS_SHARE)
+        if p.shape[-1] >= self.max_pairs:
+            exact = flip_p_values(differences[..., : self.max_pairs]) / (1 - BETS_SHARE)
+            p[..., self.max_pairs - 1] = np.minimum(p[..., self.max_pairs - 1], exact)
+        return p
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,10 +118,11 @@ class SequentialComparison:
 
     comparison: Comparison
     e_better: float
-    """Largest evidence so far that it is better; 1/alpha decides."""
+    """Largest evidence of the bets so far that it is better: 1 at the start, and at random seldom more."""
     e_worse: float
     p_better: float
-    """Always-valid p-value: min(1, 1 / e_better)."""
+    """Always-valid p-value of the claim that it is better, bets and exact look together; at most alpha decides."""
+    p_worse: float
     interval: Interval | None
     """Confidence sequence of first minus second, in the metric's units; None while nothing can be ruled out."""
     n: int
@@ -141,7 +156,9 @@ def compare_sequentially(
     """
     if not (0 <= min_effect < math.inf):
         raise ValueError(f"min_effect ({min_effect}) must be a finite number, not negative")
-    bet = planned_bet(max_pairs, planned_alpha or alpha)
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha ({alpha}) must lie between 0 and 1")
+    test = SequentialTest(max_pairs=max_pairs, planned_alpha=planned_alpha or alpha)
     usable = [(a, b) for a, b in pairs if a is not None and b is not None and math.isfinite(a) and math.isfinite(b)]
     n_dropped = len(pairs) - len(usable)
     sign = 1.0 if direction is Direction.MAXIMIZE else -1.0
@@ -153,6 +170,7 @@ def compare_sequentially(
             e_better=1.0,
             e_worse=1.0,
             p_better=1.0,
+            p_worse=1.0,
             interval=None,
             n=n,
             n_dropped=n_dropped,
@@ -160,15 +178,15 @@ def compare_sequentially(
             alpha=alpha,
             reason=f"{_count(n)} with valid values on both sides{_dropped(n_dropped)}; two are needed at least",
         )
-    better = np.maximum.accumulate(bet.log_evidence(gains - min_effect))
-    worse = np.maximum.accumulate(bet.log_evidence(-gains - min_effect))
-    interval = _interval(gains, bet, alpha, sign)
+    better, worse = test.p_values(gains - min_effect), test.p_values(-gains - min_effect)
+    interval = _interval(gains, test, alpha, sign)
     comparison, is_decided, why = _decide(better, worse, interval, alpha, min_effect, max_pairs)
     return SequentialComparison(
         comparison=comparison,
-        e_better=_evidence_of(better[-1]),
-        e_worse=_evidence_of(worse[-1]),
-        p_better=min(1.0, math.exp(-min(float(better[-1]), _LOG_LARGEST))),
+        e_better=_evidence_of(test.log_wealth(gains - min_effect)),
+        e_worse=_evidence_of(test.log_wealth(-gains - min_effect)),
+        p_better=float(better[-1]),
+        p_worse=float(worse[-1]),
         interval=interval,
         n=n,
         n_dropped=n_dropped,
@@ -181,27 +199,26 @@ def compare_sequentially(
 def _decide(
     better: Floats, worse: Floats, interval: Interval | None, alpha: float, min_effect: float, max_pairs: int
 ) -> tuple[Comparison, bool, str]:
-    n, needed = len(better), math.log(1.0 / alpha)
+    n = len(better)
     by = f" by more than {min_effect:g}" if min_effect else ""
-    first = {
-        side: int(np.argmax(log >= needed)) for side, log in (("better", better), ("worse", worse)) if log[-1] >= needed
-    }
+    sides = (("better", better), ("worse", worse))
+    first = {side: int(np.argmax(p <= alpha)) for side, p in sides if p[-1] <= alpha}
     if first:
         side = min(first, key=lambda name: first[name])
-        evidence_now = _evidence_of((better if side == "better" else worse)[-1])
-        text = f"{side}{by} after {first[side] + 1} pairs: evidence {evidence_now:.3g}, {1 / alpha:.3g} was needed"
+        p = float(better[-1] if side == "better" else worse[-1])
+        text = f"{side}{by} after {first[side] + 1} pairs: p {p:.2g}, at most {alpha:.2g} was needed"
         return Comparison(side), True, text
     if interval is not None and min_effect > 0 and -min_effect <= interval.low and interval.high <= min_effect:
         text = f"the difference lies within {min_effect:g} either way after {n} pairs"
         return Comparison.INDISTINGUISHABLE, True, text
-    held = f"evidence {_evidence_of(max(better[-1], worse[-1])):.3g} of {1 / alpha:.3g} needed"
+    held = f"p {min(float(better[-1]), float(worse[-1])):.2g}, at most {alpha:.2g} is needed"
     if n >= max_pairs:
         return Comparison.INDISTINGUISHABLE, True, f"no difference{by} shown by {n} pairs, the most allowed: {held}"
     return Comparison.INDISTINGUISHABLE, False, f"no difference{by} shown by {n} of at most {max_pairs} pairs: {held}"
 
 
-def _evidence_of(log: float) -> float:
-    return math.exp(min(float(log), _LOG_LARGEST))
+def _evidence_of(log_wealth: Floats) -> float:
+    return math.exp(min(max(float(log_wealth[-1]), 0.0), _LOG_LARGEST))
 
 
 def _count(n: int) -> str:
@@ -212,13 +229,13 @@ def _dropped(n: int) -> str:
     return f"; {_count(n)} without two valid values left out" if n else ""
 
 
-def _interval(gains: Floats, bet: SignBet, alpha: float, sign: float) -> Interval | None:
+def _interval(gains: Floats, test: SequentialTest, alpha: float, sign: float) -> Interval | None:
     """The shifts that no pair so far has ruled out, each side at alpha; in the metric's units.
 
     It is widened to hold the mean where that lies outside, which keeps its coverage.
     """
-    low = _end(gains, bet, alpha)
-    high = _end(-gains, bet, alpha)
+    low = _end(gains, test, alpha)
+    high = _end(-gains, test, alpha)
     if low is None or high is None:
         return None
     mean = math.fsum(gains) / len(gains)
@@ -226,32 +243,20 @@ def _interval(gains: Floats, bet: SignBet, alpha: float, sign: float) -> Interva
     return Interval(estimate=sign * mean, low=ends[0], high=ends[1], confidence=1 - 2 * alpha, n=len(gains))
 
 
-_REACH = np.concatenate([-np.geomspace(1e6, 1e-3, 55), [0.0], np.geomspace(1e-3, 1e6, 55)])
+_REACH = np.concatenate([-np.geomspace(1e6, 1e-2, 25), [0.0], np.geomspace(1e-2, 2.0, 8)])
+"""Centers tried first, in widest distances from the median."""
+_N_ROUNDS, _N_STEPS = 4, 9
 
 
-def _end(gains: Floats, bet: SignBet, alpha: float) -> float | None:
-    """The smallest center that is not ruled out as too small; None when none is."""
+def _end(gains: Floats, test: SequentialTest, alpha: float) -> float | None:
+    """The smallest center that is not ruled out as too small, to a part in 4,000; None when none is ruled out."""
     middle = float(np.median(gains))
-    spread = float(np.max(np.abs(gains - middle)))
-    if spread == 0:
-        spread = abs(middle) * 1e-9
+    spread = float(np.max(np.abs(gains - middle))) or abs(middle) * 1e-9
     centers = middle + spread * _REACH
-    is_out = _is_ruled_out(gains, centers, bet, alpha)
-    if not is_out[0]:
-        return None
-    inside = int(np.argmin(is_out)) if not np.all(is_out) else len(centers) - 1
-    low, high = float(centers[inside - 1]), float(centers[inside])
-    for _ in range(12):  # 2^-12 of the step is left
-        steps = np.linspace(low, high, 9)
-        out = _is_ruled_out(gains, steps, bet, alpha)
-        last = int(np.argmin(out)) if not np.all(out) else len(steps) - 1
-        if last == 0:
-            return low
-        low, high = float(steps[last - 1]), float(steps[last])
-    return low
-
-
-def _is_ruled_out(gains: Floats, centers: Floats, bet: SignBet, alpha: float) -> NDArray[np.bool_]:
-    log = bet.log_evidence(gains[None, :] - centers[:, None])
-    found: NDArray[np.bool_] = np.max(log, axis=-1) >= math.log(1.0 / alpha)
-    return found
+    for _ in range(_N_ROUNDS + 1):
+        is_out = test.p_values(gains[None, :] - centers[:, None])[..., -1] <= alpha
+        if not is_out[0]:
+            return None
+        inside = len(centers) - 1 if np.all(is_out) else int(np.argmin(is_out))
+        centers = np.linspace(centers[inside - 1], centers[inside], _N_STEPS)
+    return float(centers[0])
