@@ -84,7 +84,9 @@ def _how_sure(plan: Plan, found: Findings) -> str:
     if found.verdict is Verdict.SUPPORTED:
         n = len(plan.hypotheses)
         claims = "this claim" if n == 1 else f"any of its {n} claims"
-        return f"{held}; the chance that the session accepts {claims} falsely is at most {plan.error_budget:.2g}."
+        return (
+            f"{held}; the chance that the session accepts {claims} falsely is at most {100 * plan.error_budget:.3g} %."
+        )
     return f"{held}."
 
 

@@ -17,6 +17,7 @@ from agent.task import Task
 SECTIONS = (
     "verdict",
     "configuration",
+    "hypotheses",
     "best-so-far",
     "seeds",
     "effects",
