@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from agent.ahead import Ahead
+from agent.data import DataFingerprints
 from agent.planner.plan import Plan
 from agent.planner.proposers.protocol import Proposer
 from agent.store.book import TrialBook
@@ -27,10 +28,18 @@ class Memory:
     n_slots: int = 0
     refusal: str | None = None
     """Why the runtime takes no submission now, as said last; None: it takes them."""
+    data_problems: tuple[str, ...] = ()
+    """What of the task's data could not be read, as said last."""
     over_budget: str | None = None
     """What the runtime said when a budget of device time had no room for a trial; None: it has not."""
     ahead: list[Ahead] = field(default_factory=list)
     """Slow proposers: told of the history while the search goes on; the session is woken when one is done."""
+    exhausted: str | None = None
+    """Why no proposer has anything new, as found at the last question; None: some have."""
+    escalated: set[tuple[str, str]] = field(default_factory=set)
+    """What was said already about searches that bring nothing new: step and surface."""
+    suggested: frozenset[str] = frozenset()
+    """Trials made of people's ideas: they are launched first."""
     has_unpublished_plans: bool = True
     has_seen_metric: bool = False
 
@@ -50,5 +59,6 @@ class Deps:
     clock: Callable[[], float]
     """Seconds since the epoch."""
     memory: Memory
+    data: DataFingerprints = field(default_factory=DataFingerprints)
     write_report: Callable[[SessionView], str | None] | None = None
     """Given the session as it will be, writes the report file and returns its path; None: no report is written."""

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from agent.checkpoints import PRUNE_EVERY, open_checkpoints, prune
+from agent.data import DataFingerprints
 from agent.deps import Deps, Memory
+from agent.earlier import earlier_losers
 from agent.planner.plan import Phase, Plan, first_plan, reopened
 from agent.planner.plan_text import plan_from_json
 from agent.planner.proposers.protocol import Proposer
@@ -160,20 +162,25 @@ def _work(
 ) -> bool:
     """Wake the graph again and again; True when the session needs this process no longer."""
     from agent.graph import build_graph
-    from agent.planner.proposers.optuna_sampler import OptunaSampler
+    from agent.planner.proposers.chosen import chosen_proposers
 
     book, record = TrialBook(writer), SessionRecord(writer)
     session = record.session()
     task = Task.model_validate_json(session.task_json)
     memory = Memory(plan=_newest_plan(writer, task), session=session)
+    if deps.open_search is None:
+        search: Proposer = chosen_proposers(task, memory=earlier_losers(deps.store, session, task))
+    else:
+        search = deps.open_search(task, Shelf(writer), memory)
     graph_deps = Deps(
         task=task,
         book=book,
         record=record,
         runtime=runtime,
-        search=OptunaSampler(task) if deps.open_search is None else deps.open_search(task, Shelf(writer), memory),
+        search=search,
         clock=deps.store.clock,
         memory=memory,
+        data=DataFingerprints(sources=task.data, monotonic=deps.monotonic),
         write_report=deps.write_report,
     )
     graph = build_graph(graph_deps, saver)
@@ -231,7 +238,7 @@ def wake_up(graph: Graph, session_id: str, wake: Wake) -> AgentState:
 def _wait(state: AgentState, graph_deps: Deps, waiter: Waiter, deps: SessionDeps) -> Wake:
     """Wait for an event; a thought that is done and a stop that somebody asks for end the wait too."""
     left_s = state["wait_s"]
-    job_ids = frozenset(t.job_id for t in graph_deps.book.history().in_flight if t.job_id is not None)
+    job_ids = frozenset(t.carried_by for t in graph_deps.book.history().in_flight if t.carried_by is not None)
     metrics = frozenset(state["wait_metrics"])
     while left_s > 0 and not deps.should_leave():
         slice_s = min(left_s, 1.0)

@@ -42,6 +42,7 @@ MEASURES = {
     "sched.busy_percent": "busy:busy_percent",
     "agent.step_ms": "agent:step_ms",
     "agent.busy_percent": "lab:busy_percent",
+    "agent.hours_per_true_gain": "gains:hours_per_true_gain",
     "cli.help_ms": "cli:help_ms",
 }
 """Figure id -> module of `bench.figures` and function; imported on use, so that groups do not load each other."""

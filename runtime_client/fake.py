@@ -2,8 +2,8 @@
 
 A script says what each job would do: its curve, its exit and its duration. Nothing happens until `advance` or
 `step` moves the clock; `events` with a wait moves it by itself when `is_automatic`. Priority classes, idempotency
-tokens, fences, cancellation and preemption behave as in the real one; dependencies and arrays are refused. Two devices
-of kind `fake` by default.
+tokens, fences, cancellation and preemption behave as in the real one; dependencies on jobs that have not succeeded yet
+and arrays are refused. Two devices of kind `fake` by default.
 """
 
 from __future__ import annotations
@@ -72,10 +72,20 @@ class FakeRuntime:
     """Implements `runtime_client.protocol.Runtime`. Not thread-safe; one driver at a time."""
 
     def __init__(
-        self, script: Script, *, n_devices: int = 2, start_at: float = 1_000_000.0, is_automatic: bool = False
+        self,
+        script: Script,
+        *,
+        n_devices: int = 2,
+        start_at: float = 1_000_000.0,
+        is_automatic: bool = False,
+        kinds: Sequence[str] = (),
     ) -> None:
+        """`kinds` are the models of the first devices; the others are of kind `fake`."""
         self._script = script
         self._n_devices = n_devices
+        self.kinds = [*kinds, *["fake"] * n_devices][:n_devices]
+        self.disturbed: set[int] = set()
+        """Devices on which somebody outside computes."""
         self._is_automatic = is_automatic
         self._started_at = start_at
         self.now = start_at
@@ -228,9 +238,10 @@ class FakeRuntime:
         devices = tuple(
             DeviceView(
                 index=index,
-                kind="fake",
+                kind=self.kinds[index],
                 uuid=f"fake-{index}",
                 is_fake=True,
+                busy_external=index in self.disturbed,
                 job_id=holders[index].job_id if index in holders else None,
                 attempt=len(holders[index].attempts) if index in holders else None,
             )
@@ -357,9 +368,11 @@ class FakeRuntime:
         return _refused("over_budget", ErrorKind.OVER_BUDGET, message, "compute.num_accelerators")
 
     def _submit(self, spec: JobSpec) -> SubmitResult:
-        if spec.depends_on or spec.array is not None:
-            path = "depends_on" if spec.depends_on else "array"
-            return _refused("not_in_the_fake", ErrorKind.INVALID, f"{path}: this fake runtime knows none", path)
+        if spec.array is not None:
+            return _refused("not_in_the_fake", ErrorKind.INVALID, "array: this fake runtime knows none", "array")
+        if any(one.job not in self._jobs or self._jobs[one.job].view.state != "succeeded" for one in spec.depends_on):
+            what = "depends_on: this fake runtime knows jobs that have succeeded alone"
+            return _refused("not_in_the_fake", ErrorKind.INVALID, what, "depends_on")
         if spec.session is not None:
             if self.n_refusals > 0:
                 self.n_refusals -= 1

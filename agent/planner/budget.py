@@ -34,6 +34,8 @@ class Spend:
     """Of language models alone; as `tokens`."""
     refusal: str | None = None
     """What the runtime said when a budget of device time had no room for a trial; None: it has not."""
+    exhausted: str | None = None
+    """Why no proposer has anything new, in words; None: some have, or nobody was asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,5 +153,5 @@ def device_seconds_left(budgets: Budgets, spend: Spend) -> float | None:
 
 def _n_confirming_left(task: Task, history: History) -> int:
     looks = task.held_out.looks if task.held_out else 0
-    n_done = sum(1 for _, seed in history.replicates if is_fresh(task, seed))
-    return max(2 * task.seeds.fresh + looks - n_done - len(history.held_out), 0)
+    n_fresh = sum(1 for _, seed in history.replicates if is_fresh(task, seed))
+    return max(2 * task.seeds.fresh + looks - n_fresh - len(history.held_out), 0)

@@ -16,8 +16,9 @@ from agent.planner.history import History
 from agent.planner.hypothesis import FINAL, Hypothesis, Prediction, Status
 from agent.planner.objective import gain
 from agent.planner.pairing import Paired, paired, raced_seeds
-from agent.planner.ranking import Ranking, choosing_values
+from agent.planner.ranking import Ranking
 from agent.planner.seeds import all_fresh, is_racing, n_pairs_at_most
+from agent.planner.standings import values_so_far
 from agent.planner.statistics import (
     Comparison,
     ErrorBudget,
@@ -113,7 +114,7 @@ def predicted(task: Task, history: History, ranks: Ranking, configuration: str, 
     if own is None or default is None:
         return NO_DATA
     effect = gain(own.mean, default.mean, task.objective.direction)
-    noise = pooled_noise(choosing_values(task, history), task.objective.direction)
+    noise = pooled_noise(values_so_far(task, history), task.objective.direction)
     spread = math.hypot(own.sd, default.sd)
     if noise is None or spread == 0:
         return Prediction(probability=0.5, effect=effect, made_by="single values: the noise is not known")

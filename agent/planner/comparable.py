@@ -15,6 +15,8 @@ from agent.task import Task
 
 MIXED = "mixed"
 """Attempts on several accelerator models gave one value: comparable with nothing, unless the task says so."""
+UNREADABLE = "?"
+"""The word of a source of data that could not be read."""
 
 
 def needs_exclusive(task: Task) -> bool:
@@ -57,7 +59,7 @@ def unpinned(trials: Iterable[TrialView], task: Task) -> tuple[str, ...]:
     said = []
     if not task.data:
         said.append("data: the task names none")
-    elif n := sum(1 for one in facts if one.data is None or one.data_after is None):
+    elif n := sum(1 for one in facts if not _has_data(one)):
         said.append(f"data: no fingerprint of {n} of {len(facts)} trials")
     if n := sum(1 for one in facts if one.code is None):
         said.append(f"code: no snapshot of {n} of {len(facts)} trials")
@@ -112,6 +114,11 @@ def comparable_pairs(first: Iterable[TrialView], second: Iterable[TrialView], ta
 
 def _is_measured(trial: TrialView) -> bool:
     return trial.state is TrialState.MEASURED and trial.value is not None
+
+
+def _has_data(facts: TrialFacts) -> bool:
+    known = (facts.data, facts.data_after)
+    return all(text is not None and UNREADABLE not in text.split() for text in known)
 
 
 def _what_needs_it(task: Task) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agent.planner.objective import gain
@@ -47,6 +48,16 @@ class History:
             replicates={(t.configuration, t.seed): t for t in ordered if t.purpose is Purpose.REPLICATE},
         )
 
+    def after(self, changed: Sequence[TrialView]) -> History:
+        """The history with trials added or replaced (never another purpose): copies, but does not sort anew."""
+        return History(
+            trials=_merged(self.trials, changed),
+            search=_merged(self.search, [t for t in changed if t.purpose is Purpose.SEARCH]),
+            held_out=_merged(self.held_out, [t for t in changed if t.purpose is Purpose.HELD_OUT]),
+            replicates=self.replicates
+            | {(t.configuration, t.seed): t for t in changed if t.purpose is Purpose.REPLICATE},
+        )
+
     @property
     def in_flight(self) -> tuple[TrialView, ...]:
         return tuple(t for t in self.trials if t.is_in_flight)
@@ -65,3 +76,18 @@ class History:
             if found is None or found.value is None or gain(trial.value, found.value, direction) > 0:
                 found = trial
         return found
+
+
+def _merged(known: tuple[TrialView, ...], changed: Sequence[TrialView]) -> tuple[TrialView, ...]:
+    if not changed:
+        return known
+    trials = list(known)
+    for trial in changed:
+        at = len(trials)
+        if trials and trial.number <= trials[-1].number:
+            at = bisect_left(trials, trial.number, key=lambda t: t.number)
+        if at < len(trials) and trials[at].number == trial.number:
+            trials[at] = trial
+        else:
+            trials.insert(at, trial)
+    return tuple(trials)

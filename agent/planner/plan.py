@@ -148,7 +148,8 @@ def next_work(plan: Plan, task: Task, history: History, n: int, search: Proposer
         room = n_search_trials(task) - len(history.search)
         first = DefaultFirst(task).ask(history, min(n, room))
         work = [_labelled(p, plan) for p in first or search.ask(history, min(n, room))]
-    if plan.search_closed is not None or len(history.search) + len(work) >= n_search_trials(task):
+    n_new = sum(1 for proposal in work if proposal.purpose is Purpose.SEARCH)
+    if plan.search_closed is not None or len(history.search) + n_new >= n_search_trials(task):
         work.extend(confirming_work(task, history, plan.chosen, plan.claim, n - len(work)))
     return work[:n]
 
@@ -176,6 +177,8 @@ def _search_closes(task: Task, history: History, spend: Spend, best: Standing | 
     if len(history.search) >= n_search_trials(task) and search_has_ended(history):
         is_whole = n_search_trials(task) < task.budgets.trials
         return "every configuration of the space was tried" if is_whole else "all search trials have ended"
+    if spend.exhausted is not None and search_has_ended(history):
+        return spend.exhausted
     return reserve_reached(task, history, spend)
 
 

@@ -10,8 +10,9 @@ from agent.planner.history import History
 from agent.planner.pairing import Paired
 from agent.planner.plan import Plan
 from agent.planner.proposers.replicator import Arm
-from agent.planner.ranking import choosing_values, ranking
+from agent.planner.ranking import ranking
 from agent.planner.seeds import is_fresh
+from agent.planner.standings import values_so_far
 from agent.planner.statistics import (
     Comparison,
     Corrected,
@@ -98,9 +99,7 @@ def findings(plan: Plan, task: Task, history: History) -> Findings | None:
         comparison=comparison,
         verdict=verdict_on_improvement(comparison),
         by_side=by_side,
-        estimate=corrected(
-            choosing_values(task, history), chosen, direction=task.objective.direction, fresh=by_side[-1]
-        ),
+        estimate=corrected(values_so_far(task, history), chosen, direction=task.objective.direction, fresh=by_side[-1]),
         held_out=tuple(t.value for t in history.held_out if t.state is TrialState.MEASURED and t.value is not None),
     )
 

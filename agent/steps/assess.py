@@ -1,38 +1,98 @@
-"""Assess: give every trial whose job has ended its value, or say why it has none."""
+"""Assess: give every trial whose job has ended its value, or say why it has none.
+
+Where the task has a scorer, a training that ended well is followed by the job that measures it (`agent.steps.scoring`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from agent.deps import Deps
+from agent.planner.comparable import why_invalid
+from agent.planner.curve import Point, alike, last_finite, renamed_to
 from agent.planner.objective import Reading, read_value
 from agent.state import AgentState
+from agent.steps.circumstances import after_data, after_end, checked_later
+from agent.steps.scoring import is_to_be_scored, submit_score
 from agent.store.fenced import Line
-from agent.store.views import TrialState, TrialView
-from agent.task import Objective
-from agent.tools.curves import metric_names, read_curve
+from agent.store.views import Purpose, TrialFacts, TrialState, TrialView
+from agent.task import Objective, ValidRange
+from agent.tools.curves import arrivals, logged_names, metric_names, read_points
 from agent.tools.jobs import read_job
 from agent.tools.trial_job import metric_of
-from runtime_client.models import JobView
+from runtime_client.models import JobView, NodeView
 
 _N_NAMES = 12
 _NOTE_LIMIT = 500
 
 
 def assess(state: AgentState, deps: Deps) -> AgentState:
-    changed, lines = [], []
-    for trial_id in state.get("ended", []):
-        trial = deps.book.trial(trial_id)
-        if trial.is_ended or trial.job_id is None:
-            continue
-        job = deps.memory.jobs.get(trial.job_id) or read_job(deps.runtime, trial.job_id)
-        after = _recalled(trial) if trial.is_recalled and job.state == "cancelled" else _judged(trial, job, deps)
+    ended = [deps.book.trial(trial_id) for trial_id in state.get("ended", [])]
+    ended = [trial for trial in ended if not trial.is_ended and trial.carried_by is not None]
+    nodes = deps.runtime.nodes() if ended else []
+    left = {trial.trial_id for trial in deps.book.history().in_flight} - {trial.trial_id for trial in ended}
+    changed: list[TrialView] = []
+    lines: list[Line] = []
+    for trial in ended:
+        after, line = _assessed(trial, nodes, deps, is_last=not left)
         changed.append(after)
-        lines.append(Line(step="assess", text=_told(after, deps), trial_id=trial_id, job_id=trial.job_id))
+        lines.extend([line] if line is not None else [])
     deps.book.record(changed, lines)
     for trial in changed:
         deps.memory.jobs.pop(trial.job_id or "", None)
+        if trial.is_ended:
+            deps.memory.jobs.pop(trial.carried_by or "", None)
+    _look_again(deps)
     return {"ended": []}
+
+
+def _assessed(
+    trial: TrialView, nodes: Sequence[NodeView], deps: Deps, *, is_last: bool
+) -> tuple[TrialView, Line | None]:
+    job_id = trial.carried_by or ""
+    job = deps.memory.jobs.get(job_id) or read_job(deps.runtime, job_id)
+    if trial.is_recalled and job.state == "cancelled":
+        after = _recalled(trial)
+    elif is_to_be_scored(trial, job, deps):
+        trained = replace(trial, facts=after_end(trial, job, deps, nodes), is_recalled=False)
+        return submit_score(trained, job, deps)
+    else:
+        after = _judged(trial, job, _facts(trial, job, nodes, deps, is_last=is_last), deps)
+    return after, Line(step="assess", text=_told(after, deps), trial_id=trial.trial_id, job_id=job_id)
+
+
+def _facts(trial: TrialView, job: JobView, nodes: Sequence[NodeView], deps: Deps, *, is_last: bool) -> TrialFacts:
+    """Of the job that trained; where speed or memory is scored, device and neighbors are those of the scorer's job."""
+    facts = trial.facts
+    if facts.score_job_id is None:
+        facts = after_end(trial, job, deps, nodes)
+    elif deps.task.objective.kind != "quality":
+        scored = after_end(trial, job, deps, nodes)
+        facts = replace(facts, device_model=scored.device_model, is_alone=scored.is_alone)
+    return after_data(facts, deps, is_last=is_last)
+
+
+def _look_again(deps: Deps) -> None:
+    """Trials whose data could not be looked at when they ended."""
+    checked = [_valid_or_not(trial, deps) for trial in checked_later(deps)]
+    lines = [
+        Line(step="assess", text=f"{trial.trial_id} does not count any more: {trial.note}", trial_id=trial.trial_id)
+        for trial in checked
+        if trial.state is TrialState.INVALID
+    ]
+    deps.book.record(checked, lines)
+
+
+def _valid_or_not(trial: TrialView, deps: Deps) -> TrialView:
+    reason = why_invalid(trial.facts, deps.task)
+    if reason is None:
+        return trial
+    return replace(trial, state=TrialState.INVALID, value=None, note=_worthless(reason, trial.value))
+
+
+def _worthless(reason: str, value: float | None) -> str:
+    return reason if value is None else f"{reason}; the value {value:.6g} does not count"
 
 
 def _recalled(trial: TrialView) -> TrialView:
@@ -47,39 +107,69 @@ def _recalled(trial: TrialView) -> TrialView:
     )
 
 
-def _judged(trial: TrialView, job: JobView, deps: Deps) -> TrialView:
+def _judged(trial: TrialView, job: JobView, facts: TrialFacts, deps: Deps) -> TrialView:
     reading = _reading(trial, job, deps)
-    return replace(
+    seconds = job.device_seconds(job.ended_at or deps.clock())
+    partial = None if reading.value is not None else last_finite(_points(trial, job, deps))
+    if partial is not None:
+        facts = replace(facts, partial_value=partial.value, partial_step=partial.step)
+    judged = replace(
         trial,
         state=TrialState.INVALID if reading.value is None else TrialState.MEASURED,
         value=reading.value,
         note=reading.note,
         exit_reason=job.exit_reason,
-        device_seconds=job.device_seconds(job.ended_at or deps.clock()),
+        device_seconds=seconds + (trial.device_seconds if facts.score_job_id is not None else 0.0),
         ended_at=job.ended_at or deps.clock(),
         is_recalled=False,
+        facts=facts,
     )
+    return judged if judged.value is None else _valid_or_not(judged, deps)
 
 
 def _reading(trial: TrialView, job: JobView, deps: Deps) -> Reading:
     metric = metric_of(deps.task, trial)
     if job.state == "succeeded":
-        objective = deps.task.objective.model_copy(update={"metric": metric})
-        reading = read_value(read_curve(deps.runtime, job.job_id, metric), _read_as(objective, deps.task.objective))
+        objective = _read_as(deps.task.objective, metric)
+        reading = read_value([point.value for point in _points(trial, job, deps)], objective)
         if reading.value is not None:
-            return reading
+            return _unless_renamed(reading, trial, job, deps)
         return Reading(note=_with_names(reading.note or "", job, deps))
     if job.exit_reason == "criteria_not_met":
         return Reading(note=_with_names(f"metric {metric!r} never appeared", job, deps))
     evidence = next((a.evidence for a in reversed(job.attempts) if a.evidence), None) or job.state_reason or ""
     reason = job.exit_reason or job.state
     note = f"{reason}: {evidence}"[:_NOTE_LIMIT] if evidence else reason
+    if trial.facts.score_job_id is not None:
+        note = f"its scorer failed ({job.job_id}): {note}"
     return Reading(note=note if job.suggestion is None else f"{note}; suggestion: {job.suggestion.why}")
 
 
-def _read_as(objective: Objective, main: Objective) -> Objective:
-    """A held-out metric has no direction of its own: its last value counts."""
-    return objective if objective.metric == main.metric else objective.model_copy(update={"read": "last"})
+def _points(trial: TrialView, job: JobView, deps: Deps) -> list[Point]:
+    return read_points(deps.runtime, job.job_id, metric_of(deps.task, trial))
+
+
+def _read_as(objective: Objective, metric: str) -> Objective:
+    """A held-out metric has no direction and no range of its own: its last value counts."""
+    if objective.metric == metric:
+        return objective
+    return objective.model_copy(update={"metric": metric, "read": "last", "valid": ValidRange()})
+
+
+def _unless_renamed(reading: Reading, trial: TrialView, job: JobView, deps: Deps) -> Reading:
+    """A metric whose name the script changed on the way ends early: its last value is not that of the end."""
+    metric = metric_of(deps.task, trial)
+    held_out = deps.task.held_out.metric if deps.task.held_out is not None else None
+    names = [name for name in alike(metric, logged_names(deps.runtime, job.run_id)) if name != held_out]
+    if trial.purpose is Purpose.HELD_OUT or not names:
+        return reading
+    other = renamed_to(metric, arrivals(deps.runtime, job.job_id, [metric, *names]), names)
+    if other is None:
+        return reading
+    return Reading(
+        note=f"the curve of {metric!r} ended early and went on as {other!r}: {reading.value:.6g} is not the value "
+        f"of the end; log {metric!r} to the end of the run"
+    )
 
 
 def _with_names(note: str, job: JobView, deps: Deps) -> str:
@@ -94,5 +184,13 @@ def _told(trial: TrialView, deps: Deps) -> str:
     if trial.state is TrialState.PROPOSED:
         return f"{trial.trial_id} was asked back from the queue; it is launched again after the resume"
     if trial.value is None:
-        return f"{trial.trial_id} gave no value: {trial.note}"
-    return f"{trial.trial_id}: {metric_of(deps.task, trial)} = {trial.value:.6g}"
+        return f"{trial.trial_id} gave no value: {trial.note}{_evidence(trial)}"
+    remark = f" ({trial.note})" if trial.note else ""
+    return f"{trial.trial_id}: {metric_of(deps.task, trial)} = {trial.value:.6g}{remark}"
+
+
+def _evidence(trial: TrialView) -> str:
+    """How far it came: never its value."""
+    if trial.facts.partial_value is None:
+        return ""
+    return f" (seen before that: {trial.facts.partial_value:.6g} at step {trial.facts.partial_step})"

@@ -10,15 +10,13 @@ from dataclasses import replace
 
 from agent.deps import Deps
 from agent.state import AgentState, Outcome
+from agent.steps.circumstances import before_launch
 from agent.steps.propose import n_free
 from agent.store.fenced import Line
 from agent.store.views import Purpose, TrialState, TrialView
-from agent.tools.jobs import Submitted, cancel_jobs, submit_trials
+from agent.tools.jobs import OVER_BUDGET, Submitted, cancel_jobs, submit_trials
 from agent.tools.trial_job import trial_job
 from runtime_client.models import JobView
-
-OVER_BUDGET = "over_budget"
-"""The runtime's code for a budget of device time that has no room: the search ends with what it has."""
 
 
 def launch(state: AgentState, deps: Deps) -> AgentState:
@@ -36,7 +34,7 @@ def launch(state: AgentState, deps: Deps) -> AgentState:
 def _submit(trials: list[TrialView], deps: Deps) -> bool:
     """Returns whether any was refused for good, so that the plan should be looked at again at once."""
     held_out = deps.task.held_out.metric if deps.task.held_out is not None else None
-    intended = deps.book.intend(trials, held_out)
+    intended = deps.book.intend(before_launch(trials, deps), held_out)
     session = deps.memory.session
     specs = [trial_job(deps.task, session, trial, fence=deps.book.fence) for trial in intended]
     answers = submit_trials(deps.runtime, specs)

@@ -28,7 +28,9 @@ def orient(state: AgentState, deps: Deps) -> AgentState:
     views = _all_views(deps, history) if is_full else _views(deps, history, woken_by)
     _tell_preemptions(deps, history, views)
     memory.jobs.update(views)
-    ended = [trial.trial_id for trial in _carried(history) if trial.job_id in views and views[trial.job_id].is_ended]
+    ended = [
+        trial.trial_id for trial in _carried(history) if trial.carried_by in views and views[trial.carried_by].is_ended
+    ]
     return {
         "n_wakes": state.get("n_wakes", 0) + 1,
         "n_slots": memory.n_slots,
@@ -58,12 +60,12 @@ def _n_slots(deps: Deps) -> int:
 
 
 def _carried(history: History) -> list[TrialView]:
-    return [trial for trial in history.in_flight if trial.job_id is not None and not trial.is_submitting]
+    return [trial for trial in history.in_flight if trial.carried_by is not None and not trial.is_submitting]
 
 
 def _all_views(deps: Deps, history: History) -> dict[str, JobView]:
     """Every job in flight: one list of the live ones, and one look at each of the others."""
-    ids = {trial.job_id for trial in _carried(history) if trial.job_id is not None}
+    ids = {trial.carried_by for trial in _carried(history) if trial.carried_by is not None}
     if not ids:
         return {}
     live = live_jobs(deps.runtime, deps.book.session_id)
@@ -71,15 +73,15 @@ def _all_views(deps: Deps, history: History) -> dict[str, JobView]:
 
 
 def _views(deps: Deps, history: History, job_ids: list[str]) -> dict[str, JobView]:
-    ids = {trial.job_id for trial in _carried(history)} & set(job_ids)
+    ids = {trial.carried_by for trial in _carried(history)} & set(job_ids)
     return {job_id: read_job(deps.runtime, job_id) for job_id in sorted(i for i in ids if i is not None)}
 
 
 def _tell_preemptions(deps: Deps, history: History, views: dict[str, JobView]) -> None:
     lines = []
     for trial in _carried(history):
-        view = views.get(trial.job_id or "")
-        before = deps.memory.jobs.get(trial.job_id or "")
+        view = views.get(trial.carried_by or "")
+        before = deps.memory.jobs.get(trial.carried_by or "")
         if view is None or before is None or view.n_preemptions <= before.n_preemptions:
             continue
         left = [attempt for attempt in view.attempts if attempt.outcome == "preempted"]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from agent.deps import Deps
-from agent.planner.plan import next_work
+from agent.planner.plan import n_search_trials, next_work
+from agent.planner.portfolio import escalations_of
+from agent.planner.proposers.person import answers
+from agent.planner.repetition import Step
 from agent.state import AgentState
 from agent.store.fenced import Line
 
@@ -22,11 +25,46 @@ def propose(state: AgentState, deps: Deps) -> AgentState:
     if deps.memory.plan.search_closed is None:
         for proposer in deps.memory.ahead:
             proposer.tell(deps.book.history())
+    _take_up_ideas(deps)
     while True:
         history = deps.book.history()
         n = n_free(deps) + N_AHEAD - len(history.ready)
         proposals = next_work(deps.memory.plan, deps.task, history, n, deps.search)
+        _escalate(deps)
         if not proposals:
-            return {}
+            return {"wait_s": 0.0} if deps.memory.exhausted and deps.memory.plan.search_closed is None else {}
         lines = [Line(step="propose", text=f"{p.suggested_by} suggests {p.purpose}: {p.why}") for p in proposals]
         deps.book.propose(proposals, lines)
+
+
+def _take_up_ideas(deps: Deps) -> None:
+    """People's ideas become trials, or get a note that says why not; each once."""
+    if deps.memory.plan.search_closed is not None:
+        return
+    ideas = deps.record.suggestions()
+    if any(idea.trial_id is None and idea.note is None for idea in ideas):
+        history = deps.book.history()
+        room = n_search_trials(deps.task) - len(history.search)
+        found = answers(ideas, deps.task, history, room)
+        refused = [(one.suggestion_id, one.note) for one in found if one.note is not None]
+        deps.book.refuse(
+            refused,
+            [Line(step="propose", text=f"suggestion {number} is not tried: {note}") for number, note in refused],
+        )
+        taken = [(one.suggestion_id, one.proposal) for one in found if one.proposal is not None]
+        lines = [
+            Line(step="propose", text=f"suggestion {number} of {p.suggested_by} comes first: {p.why}")
+            for number, p in taken
+        ]
+        deps.book.propose([p for _, p in taken], lines, [number for number, _ in taken])
+        ideas = deps.record.suggestions()
+    deps.memory.suggested = frozenset(idea.trial_id for idea in ideas if idea.trial_id is not None)
+
+
+def _escalate(deps: Deps) -> None:
+    """Say once what is done about a search that brings nothing new, and remember when it is at its end."""
+    found = escalations_of(deps.search)
+    deps.memory.exhausted = next((e.reason for e in found if e.step is Step.STOP), None)
+    new = [e for e in found if (e.step.value, e.surface) not in deps.memory.escalated]
+    deps.memory.escalated |= {(e.step.value, e.surface) for e in new}
+    deps.record.say([Line(step="propose", text=f"{e.step}: {e.reason}") for e in new])

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agent.deps import Deps
+from agent.planner.curve import last_finite
 from agent.planner.verdict import conclude
 from agent.state import AgentState, Outcome
 from agent.steps.publishing import close_runs, publish_plans
 from agent.store.fenced import Line
-from agent.store.views import FinalResult, SessionState, TrialState
+from agent.store.views import FinalResult, SessionState, TrialFacts, TrialState, TrialView
+from agent.tools.curves import read_points
 from agent.tools.jobs import cancel_jobs, live_jobs
+from agent.tools.trial_job import metric_of
 from runtime_client.errors import RuntimeClientError
 
 
@@ -55,11 +58,23 @@ def _end_what_is_left(deps: Deps) -> None:
             note="cancelled: the session ended",
             exit_reason="cancelled",
             ended_at=now,
-            device_seconds=live[trial.job_id].device_seconds(now) if trial.job_id in live else 0.0,
+            device_seconds=trial.device_seconds
+            + (live[trial.carried_by].device_seconds(now) if trial.carried_by in live else 0.0),
+            facts=_with_partial_curve(trial, deps),
         )
         for trial in history.in_flight
     ]
     deps.book.record(cancelled)
+
+
+def _with_partial_curve(trial: TrialView, deps: Deps) -> TrialFacts:
+    """How far it came: evidence, never a value."""
+    if trial.carried_by is None:
+        return trial.facts
+    last = last_finite(read_points(deps.runtime, trial.carried_by, metric_of(deps.task, trial)))
+    if last is None:
+        return trial.facts
+    return replace(trial.facts, partial_value=last.value, partial_step=last.step)
 
 
 def _written(deps: Deps, end_state: SessionState, message: str, lines: list[Line]) -> str | None:

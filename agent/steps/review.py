@@ -21,7 +21,8 @@ def review(state: AgentState, deps: Deps) -> AgentState:
             refused.append(trial)
             lines.append(Line(step="review", text=f"{trial.trial_id} refused: {objection}"))
     deps.book.withdraw(refused, lines)
-    ready = [trial.trial_id for trial in deps.book.history().ready]
+    by_people = deps.memory.suggested
+    ready = sorted((trial.trial_id for trial in deps.book.history().ready), key=lambda name: name not in by_people)
     return {"ready": ready}
 
 

@@ -20,6 +20,7 @@ def spend_so_far(deps: Deps) -> Spend:
         tokens=known.tokens,
         model_cost_usd=known.cost_usd,
         refusal=deps.memory.over_budget,
+        exhausted=deps.memory.exhausted,
     )
 
 
@@ -33,7 +34,7 @@ def running_device_seconds(deps: Deps) -> float:
     now = deps.clock()
     running = 0.0
     for trial in deps.book.history().in_flight:
-        view = deps.memory.jobs.get(trial.job_id) if trial.job_id is not None else None
+        view = deps.memory.jobs.get(trial.carried_by) if trial.carried_by is not None else None
         if view is not None:
             running += view.device_seconds(now)
     return running

@@ -13,12 +13,17 @@ import sqlalchemy as sa
 from agent.planner.history import History, Proposal
 from agent.store import rows
 from agent.store.fenced import FencedWriter, Line
-from agent.store.tables import looks, sessions, trials
+from agent.store.tables import looks, sessions, suggestions, trials
 from agent.store.views import Purpose, TrialState, TrialView
 
 _NEXT_NUMBER = sa.select(sessions.c.next_number).where(sessions.c.session_id == sa.bindparam("mine"))
 _INSERT = sa.insert(trials)
 _UPDATE = sa.update(trials).where(trials.c.trial_id == sa.bindparam("which"))
+_ANSWER = (
+    sa.update(suggestions)
+    .where(suggestions.c.suggestion_id == sa.bindparam("which"))
+    .values(trial_id=sa.bindparam("made"), note=sa.bindparam("said"))
+)
 _CHANGING = (
     "state",
     "job_id",
@@ -58,8 +63,10 @@ class TrialBook:
     def trial(self, trial_id: str) -> TrialView:
         return self._trials[trial_id]
 
-    def propose(self, proposals: Sequence[Proposal], lines: Iterable[Line] = ()) -> list[TrialView]:
-        """Number the proposals and keep them ready."""
+    def propose(
+        self, proposals: Sequence[Proposal], lines: Iterable[Line] = (), suggestion_ids: Sequence[int] = ()
+    ) -> list[TrialView]:
+        """Number the proposals and keep them ready; `suggestion_ids` are those that the first ones were made of."""
         if not proposals:
             return []
         writer = self._writer
@@ -69,9 +76,20 @@ class TrialBook:
             connection.execute(_INSERT, [rows.trial_row(trial) for trial in made])
             writer.set(connection, next_number=first + len(made))
             writer.add(connection, trials=sum(1 for p in proposals if p.purpose is Purpose.SEARCH))
+            for suggestion_id, trial in zip(suggestion_ids, made, strict=False):
+                connection.execute(_ANSWER, {"which": suggestion_id, "made": trial.trial_id, "said": None})
             writer.say(connection, lines)
         self._keep(made)
         return made
+
+    def refuse(self, notes: Sequence[tuple[int, str]], lines: Iterable[Line] = ()) -> None:
+        """Write beside suggestions, by their ids, why no trial was made of them."""
+        if not notes:
+            return
+        with self._writer.writing() as connection:
+            for suggestion_id, note in notes:
+                connection.execute(_ANSWER, {"which": suggestion_id, "made": None, "said": note})
+            self._writer.say(connection, lines)
 
     def withdraw(self, unwanted: Sequence[TrialView], lines: Iterable[Line] = ()) -> None:
         """Delete proposals that were never submitted; their numbers are not used again."""
@@ -81,6 +99,10 @@ class TrialBook:
         ids = [trial.trial_id for trial in gone]
         with self._writer.writing() as connection:
             connection.execute(sa.delete(trials).where(trials.c.trial_id.in_(ids)))
+            of_these = sa.update(suggestions).where(suggestions.c.trial_id.in_(ids))
+            connection.execute(
+                of_these.values(trial_id=None, note="withdrawn before it was launched: see the activity")
+            )
             self._writer.add(connection, trials=-sum(1 for trial in gone if trial.purpose is Purpose.SEARCH))
             self._writer.say(connection, lines)
         for trial_id in ids:
@@ -159,7 +181,8 @@ class TrialBook:
         if params:
             connection.execute(_UPDATE, params)
 
-    def _keep(self, changed: Iterable[TrialView]) -> None:
+    def _keep(self, changed: Sequence[TrialView]) -> None:
         for trial in changed:
             self._trials[trial.trial_id] = trial
-        self._history = None
+        if self._history is not None:
+            self._history = self._history.after(changed)

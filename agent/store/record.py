@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from agent.store import rows
 from agent.store.fenced import FencedWriter, Line
 from agent.store.tables import plan_revisions, sessions
-from agent.store.views import FinalResult, SessionState, SessionView
+from agent.store.views import FinalResult, SessionState, SessionView, SuggestionView
 
 
 class SessionRecord:
@@ -19,6 +19,10 @@ class SessionRecord:
 
     def session(self) -> SessionView:
         return self._writer.store.session(self._writer.session_id)
+
+    def suggestions(self) -> list[SuggestionView]:
+        """People's ideas for this session, oldest first."""
+        return self._writer.store.suggestions(self._writer.session_id)
 
     def say(self, lines: Sequence[Line]) -> None:
         if lines:

@@ -287,6 +287,7 @@ class AgentStore:
                     is_submitting=False,
                     is_recalled=False,
                     device_seconds=0.0,
+                    facts={},
                     **blank,
                 )
             )

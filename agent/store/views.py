@@ -134,6 +134,11 @@ class TrialView:
     facts: TrialFacts = TrialFacts()
 
     @property
+    def carried_by(self) -> str | None:
+        """The job that it waits for: once its training has ended, the one that scores it."""
+        return self.facts.score_job_id or self.job_id
+
+    @property
     def is_ended(self) -> bool:
         return self.state in (TrialState.MEASURED, TrialState.INVALID)
 

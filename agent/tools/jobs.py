@@ -11,6 +11,8 @@ from runtime_client.models import LIVE_STATES, Explanation, JobSpec, JobView
 from runtime_client.protocol import Runtime
 
 _PAGE = 500
+OVER_BUDGET = "over_budget"
+"""The runtime's code for a budget of device time that has no room: the search ends with what it has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from agent.planner.budget import device_seconds_at_most
+from agent.planner.comparable import needs_exclusive
 from agent.store.views import ParamValue, Purpose, SessionView, TrialView
 from agent.task import Task
-from runtime_client.models import JobSpec, SessionFence, SuccessCriteria, Worth
+from runtime_client.models import Compute, DependsOn, JobSpec, SessionFence, SuccessCriteria, Worth
 
 
 def metric_of(task: Task, trial: TrialView) -> str:
@@ -25,7 +26,7 @@ def trial_job(task: Task, session: SessionView, trial: TrialView, *, fence: int)
     return JobSpec(
         experiment_name=task.task,
         command=task.job.command,
-        compute=task.job.compute,
+        compute=_alone_if_needed(task.job.compute, task),
         environment=task.job.environment,
         code_source=task.job.code_source,
         parameters=parameters,
@@ -42,7 +43,7 @@ def trial_job(task: Task, session: SessionView, trial: TrialView, *, fence: int)
         hang_minutes=task.job.hang_minutes,
         grace_seconds=task.job.grace_seconds,
         metric_sources=task.job.metric_sources,
-        success=SuccessCriteria(required_metrics=(metric_of(task, trial),)),
+        success=_success(task, trial) if task.score is None else SuccessCriteria(),
         mlflow_run_name=trial.trial_id,
         mlflow_parent_run_id=session.hypothesis_run_id,
         tags={
@@ -58,3 +59,37 @@ def trial_job(task: Task, session: SessionView, trial: TrialView, *, fence: int)
         ),
         idempotency_token=f"{session.key}/{trial.trial_id}/{trial.purpose.value}/{trial.submission}",
     )
+
+
+def score_job(
+    task: Task, session: SessionView, trial: TrialView, training: JobSpec, training_id: str, *, fence: int
+) -> JobSpec:
+    """The submission of the job that measures a trial after its training.
+
+    It has the training's parameters, seed, code snapshot, environment, class and worth. The same trial and submission
+    number give the same idempotency token.
+    """
+    assert task.score is not None
+    limit = SessionFence(session_id=trial.session_id, fence=fence, device_seconds=device_seconds_at_most(task.budgets))
+    return training.model_copy(
+        update={
+            "command": task.score.command,
+            "compute": _alone_if_needed(task.score.compute, task),
+            "timeout_minutes": task.score.timeout_minutes,
+            "depends_on": (DependsOn(job=training_id),),
+            "success": _success(task, trial),
+            "mlflow_run_name": f"{trial.trial_id}-score",
+            "tags": {**training.tags, "nightlab.score_of": training_id},
+            "session": limit,
+            "idempotency_token": f"{session.key}/{trial.trial_id}/{trial.purpose.value}/{trial.submission}/score",
+        }
+    )
+
+
+def _success(task: Task, trial: TrialView) -> SuccessCriteria:
+    return SuccessCriteria(required_metrics=(metric_of(task, trial),))
+
+
+def _alone_if_needed(compute: Compute, task: Task) -> Compute:
+    """What measures a speed, a memory or what fits into some seconds shares its devices with nobody."""
+    return compute.model_copy(update={"exclusive": True}) if needs_exclusive(task) else compute

@@ -138,6 +138,7 @@ def _own_variables(spec: JobSpec, facts: AttemptFacts) -> dict[str, str]:
         own["NIGHTLAB_ARRAY_ID"] = spec.array_task.array_id
         own["NIGHTLAB_ARRAY_INDEX"] = str(spec.array_task.index)
         own["NIGHTLAB_ARRAY_SIZE"] = str(spec.array_task.n_tasks)
+    own |= _after(spec, facts)
     if spec.seed is not None:
         own["NIGHTLAB_SEED"] = str(spec.seed)
     if facts.n_ranks > 1:
@@ -150,6 +151,16 @@ def _own_variables(spec: JobSpec, facts: AttemptFacts) -> dict[str, str]:
     if facts.cores is not None:
         own |= dict.fromkeys(_THREADS, str(max(1, facts.cores)))
     return own
+
+
+def _after(spec: JobSpec, facts: AttemptFacts) -> dict[str, str]:
+    """The jobs that had to end first, and the folders with what they left (`checkpoints`, `work`)."""
+    jobs = [wanted.job for wanted in spec.depends_on if wanted.job.startswith("j")]
+    if not jobs:
+        return {}
+    attempts_dir = facts.checkpoint_dir.parent.parent
+    folders = os.pathsep.join(str(attempts_dir / job) for job in jobs)
+    return {"NIGHTLAB_AFTER_JOBS": ",".join(jobs), "NIGHTLAB_AFTER_FOLDERS": folders}
 
 
 def _put_python_first(environment: dict[str, str], python: Path, folder: Path) -> None:

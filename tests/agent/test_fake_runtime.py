@@ -31,6 +31,15 @@ def test_what_it_does_not_do_is_refused() -> None:
     assert [one.error and one.error.path for one in a_runtime().submit_many(specs)] == ["depends_on", "array"]
 
 
+def test_a_job_may_follow_one_that_has_succeeded() -> None:
+    runtime = a_runtime()
+    first = runtime.submit(a_spec())
+    too_early = runtime.submit_many([a_spec(depends_on=[first.job_id])])[0]
+    assert too_early.error is not None
+    runtime.advance(8.0)
+    assert runtime.submit(a_spec(depends_on=[first.job_id])).state == "running"
+
+
 def test_jobs_run_on_free_devices_in_order_of_class_and_submission() -> None:
     runtime = a_runtime(n_devices=1)
     first, second = runtime.submit(a_spec()), runtime.submit(a_spec())

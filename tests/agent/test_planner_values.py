@@ -94,3 +94,28 @@ def test_size_counts_finite_spaces_only() -> None:
 
 
 CHOICE = {"type": "categorical", "choices": ["a", "b"], "default": "a"}
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+@pytest.mark.parametrize("read", ["last", "best"])
+@pytest.mark.parametrize(
+    ("value", "is_valid"), [(0.0, True), (1.0, True), (0.5, True), (1.0001, False), (-0.1, False), (1e300, False)]
+)
+def test_a_value_outside_the_valid_range_is_no_value(value: float, is_valid: bool, read: str, direction: str) -> None:
+    objective = an_objective(valid={"low": 0, "high": 1}, read=read, direction=direction)
+    reading = read_value([value], objective)
+    assert (reading.value is not None) is is_valid
+    if not is_valid:
+        assert reading.note == f"m = {value:.6g} lies outside objective.valid (0 to 1)"
+
+
+def test_a_range_may_be_open_on_one_side() -> None:
+    assert read_value([-5.0], an_objective(valid={"low": 0})).note == "m = -5 lies outside objective.valid (0 to any)"
+    assert read_value([5.0], an_objective(valid={"low": 0})).value == 5.0
+
+
+@pytest.mark.parametrize(("read", "expected"), [("best", 0.9), ("last", 0.4)])
+def test_points_that_are_not_finite_are_left_out_with_a_note(read: str, expected: float) -> None:
+    reading = read_value([0.9, None, math.inf, 0.4], an_objective(read=read))
+    assert reading.value == expected
+    assert reading.note == "2 of 4 values of 'm' are not finite numbers; they do not count"

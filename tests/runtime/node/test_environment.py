@@ -102,6 +102,15 @@ def test_tells_a_task_its_place_in_the_array(tmp_path: Path) -> None:
     assert not set(names) & set(plain)
 
 
+def test_tells_a_job_that_waited_for_others_where_to_find_what_they_left(tmp_path: Path) -> None:
+    spec = JobSpec(experiment_name="x", command="c", depends_on=("j3", "a7", "j4"))  # type: ignore[arg-type]
+    found = job_environment(spec, facts(tmp_path, checkpoint_dir=Path("/attempts/j9/checkpoints")), SERVER)
+    assert found["NIGHTLAB_AFTER_JOBS"] == "j3,j4"
+    assert found["NIGHTLAB_AFTER_FOLDERS"] == "/attempts/j3:/attempts/j4"
+    alone = environment(tmp_path)
+    assert {"NIGHTLAB_AFTER_JOBS", "NIGHTLAB_AFTER_FOLDERS"}.isdisjoint(alone)
+
+
 def test_nothing_to_resume_no_seed_and_no_code_leave_their_variables_unset(tmp_path: Path) -> None:
     assert {"NIGHTLAB_RESUME_FROM", "NIGHTLAB_SEED", "CODE_SOURCE_PATH"}.isdisjoint(environment(tmp_path))
 

@@ -1,0 +1,31 @@
+"""The proposers that a task asks for, as one portfolio. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agent.planner.portfolio import Portfolio
+from agent.planner.proposers.optuna_sampler import OptunaSampler
+from agent.planner.proposers.protocol import Proposer
+from agent.planner.proposers.race import Race
+from agent.planner.proposers.random_points import RandomPoints
+from agent.planner.proposers.refiner import Refiner
+from agent.planner.repetition import Remembered
+from agent.task import Task
+
+
+def chosen_proposers(task: Task, more: Sequence[Proposer] = (), memory: Sequence[Remembered] = ()) -> Portfolio:
+    """What `search.use` names, and `more`; a task that names no source of configurations gets the sampler.
+
+    Raises:
+        ValueError: the sampler needs a package that is not installed.
+    """
+    used = set(task.search.use)
+    found: list[Proposer] = list(more)
+    if "sampler" in used or not used & {"random", "refiner"}:
+        found.append(OptunaSampler(task))
+    if "refiner" in used:
+        found.append(Refiner(task))
+    if "random" in used:
+        found.append(RandomPoints(task))
+    return Portfolio(task, found, Race(task) if "replicator" in used else None, memory)

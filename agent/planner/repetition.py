@@ -1,0 +1,122 @@
+"""Repetition: what was tried already, what lies too near to it, and what to do when nothing new comes. Pure.
+
+Two configurations are near when no numeric parameter differs by more than `EPSILON` of its range (of the logarithm
+where the scale is logarithmic) and all categorical ones are equal: the seed changes more than such a step does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from agent.planner.configuration import configuration_id
+from agent.planner.geometry import Geometry
+from agent.store.views import ParamValue, TrialView
+from agent.task import Task
+
+EPSILON = 0.002
+"""In parts of a parameter's range. A whole step of an integer on a coarse range is always more than that."""
+STALE_PER_PARAMETER = 6
+STALE_AT_LEAST = 24
+"""So many measured trials in a row without one among the best: the search is stale."""
+
+
+class Step(StrEnum):
+    """What to do about it, in the order in which it is tried."""
+
+    QUERY_MEMORY = "query memory"
+    """Look at what earlier sessions lost near here, and keep away from it."""
+    SWITCH_SURFACE = "switch surface"
+    """Leave a proposer, or the parameters that it moves, alone; its slots go to the others."""
+    ASK = "ask"
+    """Tell the person: an idea from outside is what is missing."""
+    STOP = "stop"
+    """Nothing new can be proposed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Escalation:
+    step: Step
+    surface: str
+    """The proposer that it is about, or `search` for all of them."""
+    reason: str
+    """For the person, with numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """A configuration that an earlier session on the same space tried and that did not beat its default."""
+
+    trial_id: str
+    params: dict[str, ParamValue]
+    value: float
+
+
+class Tried:
+    """The configurations that were tried, with a fast look for near ones. A cache: follows the history."""
+
+    def __init__(self, task: Task) -> None:
+        self._geometry = Geometry(task)
+        self._names: dict[str, int] = {}
+        self._rows = np.empty((64, len(task.space)))
+        self._trial_ids: list[str] = []
+
+    def follow(self, trials: Sequence[TrialView]) -> None:
+        """Bring it up to the search trials of a history; withdrawn ones are forgotten."""
+        is_longer = len(self._trial_ids) <= len(trials) and all(
+            known == trial.trial_id for known, trial in zip(self._trial_ids, trials, strict=False)
+        )
+        if not is_longer:
+            self._names, self._trial_ids = {}, []
+        for trial in trials[len(self._trial_ids) :]:
+            self.add(trial.trial_id, trial.configuration, trial.params)
+
+    def add(self, trial_id: str, configuration: str, params: Mapping[str, ParamValue]) -> None:
+        at = len(self._trial_ids)
+        if at == len(self._rows):
+            self._rows = np.vstack([self._rows, np.empty_like(self._rows)])
+        self._rows[at] = self._geometry.places(params)
+        self._trial_ids.append(trial_id)
+        self._names.setdefault(configuration, at)
+
+    def objection(self, params: Mapping[str, ParamValue]) -> str | None:
+        """Why a configuration repeats one that was tried, in words; None: it is new."""
+        known = self._names.get(configuration_id(params))
+        if known is not None:
+            return f"the same configuration as {self._trial_ids[known]}"
+        n = len(self._trial_ids)
+        if n == 0:
+            return None
+        near = self.near(params)
+        return None if near is None else f"within {EPSILON:g} of the range of {near} in every parameter"
+
+    def near(self, params: Mapping[str, ParamValue]) -> str | None:
+        """The trial that lies nearest, if it is near."""
+        n = len(self._trial_ids)
+        apart = np.abs(self._rows[:n] - self._geometry.places(params))
+        is_categorical = self._geometry.is_categorical
+        apart[:, is_categorical] = apart[:, is_categorical] > 0
+        farthest = apart.max(axis=1)
+        at = int(np.argmin(farthest))
+        return self._trial_ids[at] if farthest[at] < EPSILON else None
+
+
+def stale_after(task: Task) -> int:
+    return max(STALE_AT_LEAST, STALE_PER_PARAMETER * len(task.space))
+
+
+def losers_near(
+    task: Task, params: Mapping[str, ParamValue], memory: Iterable[Remembered], *, within: float = 0.2
+) -> list[Remembered]:
+    """What earlier sessions lost within a part of the range of a configuration, nearest first."""
+    geometry = Geometry(task)
+    here = geometry.places(params)[None, :]
+    found = []
+    for loser in memory:
+        distance = float(geometry.differences(here, geometry.places(loser.params)[None, :]).max())
+        if distance <= within:
+            found.append((distance, loser.trial_id, loser))
+    return [loser for _, _, loser in sorted(found, key=lambda one: one[:2])]
