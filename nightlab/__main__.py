@@ -32,12 +32,14 @@ COMMANDS = {
     "spend": "Device-hours and cost: useful, replicate, lost, failed, idle.",
     "gc": "Delete checkpoints that nobody needs any more.",
     "research": "Sessions: check a task, start, follow, stop, resume, report, suggest.",
+    "trial": "Trials of all sessions: search, list, show, compare, reproduce, export.",
+    "verify": "Check an evidence folder and run it again here.",
     "simulate": "Replay a trace of real jobs with this scheduler, in virtual time.",
     "lab": "Whole research sessions on pretended training, in virtual time.",
     "demo": "A whole research session on real training, in minutes.",
 }
 """Each lives in `nightlab.commands.<name>`, which has an `app`."""
-GROUPS = ("job", "node", "budget", "research")
+GROUPS = ("job", "node", "budget", "research", "trial")
 """These do nothing by themselves; alone they show their help."""
 
 

@@ -38,6 +38,10 @@ class SessionNotFound(Exception):
     """There is no session of that id."""
 
 
+class TrialNotFound(Exception):
+    """There is no trial of that id."""
+
+
 class SessionHeld(Exception):
     """Another living process works on the session."""
 
@@ -108,6 +112,19 @@ class AgentStore:
         query = sa.select(trials).where(trials.c.session_id == session_id).order_by(trials.c.number)
         with self.engine.connect() as connection:
             return [rows.trial_view(row) for row in connection.execute(query).mappings()]
+
+    def trial(self, trial_id: str) -> TrialView:
+        """
+        Raises:
+            TrialNotFound: the message says how to find its id.
+        """
+        with self.engine.connect() as connection:
+            row = connection.execute(sa.select(trials).where(trials.c.trial_id == trial_id)).mappings().first()
+        if row is None:
+            raise TrialNotFound(
+                f"no trial {trial_id!r}; find its id with: nightlab trial search, or trial list SESSION"
+            )
+        return rows.trial_view(row)
 
     def activity(self, session_id: str, limit: int = 50) -> list[ActivityView]:
         """The last `limit` lines, oldest first."""

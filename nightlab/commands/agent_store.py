@@ -41,3 +41,21 @@ def known_session(folder: Path, session_id: str) -> Iterator[AgentStore]:
         except SessionNotFound as error:
             raise Failure(str(error), exit_code=ExitCode.WRONG_USE, code="unknown_session", kind="not_found") from error
         yield store
+
+
+@contextmanager
+def known_trials(folder: Path, *trial_ids: str) -> Iterator[AgentStore]:
+    """The store, which has these trials.
+
+    Raises:
+        Failure: it has not.
+    """
+    from agent.store.store import TrialNotFound
+
+    with agent_store(folder) as store:
+        try:
+            for trial_id in trial_ids:
+                store.trial(trial_id)
+        except TrialNotFound as error:
+            raise Failure(str(error), exit_code=ExitCode.WRONG_USE, code="unknown_trial", kind="not_found") from error
+        yield store

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nightlab.failure import ExitCode, unreachable, work_failed, wrong_use
+from nightlab.failure import ExitCode, unreachable, work_failed
 from nightlab.output import ago, note, plural, print_json, print_table, print_words
 
 from .agent_store import SessionId, agent_store, known_session
 from .options import HomeOption, JsonOption, home_folder
+from .research_check import CHECK_EPILOG, check
 from .research_suggest import SUGGEST_EPILOG, suggest, suggestions
+from .task_argument import read_task
 
 if TYPE_CHECKING:
     from agent.store.store import AgentStore
-    from agent.task import Task
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -34,6 +35,7 @@ NOTE_WIDTH = 60
 FollowOption = Annotated[bool, typer.Option("--follow", help="Show it live until it ends; Ctrl-C leaves it running.")]
 
 
+app.command("check", epilog=CHECK_EPILOG)(check)
 app.command("suggest", epilog=SUGGEST_EPILOG)(suggest)
 app.command("suggestions", epilog="Example:  nightlab research suggestions s1")(suggestions)
 
@@ -50,7 +52,7 @@ def start(
     The task file says what may be done: objective, job, search space, budgets. Jobs run in this shell's Python
     unless the file names another one.
     """
-    task = _task(task_file)
+    task = read_task(task_file)
     folder = home_folder(home)
     _refuse_if_down(folder)
     with agent_store(folder) as store:
@@ -176,32 +178,6 @@ def _report_path(store: AgentStore, folder: Path, session_id: str, output: Path 
         return output.expanduser().resolve()
     written = store.session(session_id).report_path
     return Path(written) if written else folder / "reports" / f"{session_id}.html"
-
-
-def _task(task_file: Path) -> Task:
-    """The checked task, with this shell's Python filled in.
-
-    Raises:
-        Failure: the file or the interpreter is not as it must be.
-    """
-    from agent.task_file import TaskError, load_task
-    from nightlab.shell import named_python, present_python
-    from runtime_client.models import Environment
-
-    try:
-        task = load_task(task_file)
-    except TaskError as error:
-        path = error.problems[0].path if error.problems else None
-        raise wrong_use(str(error), code="bad_task", path=path) from error
-    named = task.job.environment.python
-    if named is not None:
-        near_file = task_file.parent / Path(named).expanduser()
-        where = f"{task_file}: job.environment.python"
-        python: str | None = named_python(str(near_file) if "/" in named else named, named_by=where)
-    else:
-        python = present_python()
-    job = task.job.model_copy(update={"environment": Environment(python=python)})
-    return task.model_copy(update={"job": job})
 
 
 def _refuse_if_down(folder: Path) -> None:

@@ -28,14 +28,21 @@ def write(folder: Path, order: Mapping[str, Any], *, snapshot_id: str | None, de
         "command": order["argv"],
         "working_folder": order["cwd"],
         "code_snapshot": snapshot_id,
-        "environment": {name: _shown(name, value) for name, value in sorted(environment.items())},
+        "environment": {name: shown(name, value) for name, value in sorted(environment.items())},
         "python": python,
+        "python_version": None if python is None else python_version(Path(python).parent.parent),
         "packages": [] if python is None else list(packages(Path(python).parent.parent)),
         "devices": list(device_kinds),
         "driver": _DRIVER.read_text().splitlines()[0] if _DRIVER.exists() else None,
         "machine": {"hostname": platform.node(), "kernel": platform.release(), "processors": os.cpu_count()},
     }
     records.write_text(str(folder / FILE), json.dumps(record, indent=1))
+
+
+def python_version(prefix: Path) -> str | None:
+    """`3.11`, by the name of an environment's library folder; None: it has none, or several."""
+    found = [place.parent.name.removeprefix("python") for place in prefix.glob("lib/python3*/site-packages")]
+    return found[0] if len(found) == 1 else None
 
 
 def packages(prefix: Path) -> tuple[str, ...]:
@@ -56,5 +63,6 @@ def _listed(places: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
     return tuple(sorted(found, key=str.lower))
 
 
-def _shown(name: str, value: str) -> str:
+def shown(name: str, value: str) -> str:
+    """The value of a variable, unless its name says that it is a secret."""
     return HIDDEN if _SECRET.search(name) else value

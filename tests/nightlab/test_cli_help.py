@@ -18,6 +18,8 @@ COMMANDS = (
     "job run", "job list", "job get", "job logs", "job cancel", "job explain",
     "research start", "research list", "research show", "research resume", "research stop", "research report",
     "research suggest", "research suggestions",
+    "trial search", "trial list", "trial show", "trial compare",
+    "trial reproduce", "trial export", "verify", "research check",
 )  # fmt: skip
 
 
@@ -73,7 +75,7 @@ def test_an_unknown_command_is_wrong_use_with_a_suggestion() -> None:
     assert "'status'" in ended.err
 
 
-@pytest.mark.parametrize("group", ["job", "node", "research"])
+@pytest.mark.parametrize("group", ["job", "node", "research", "trial"])
 def test_a_group_alone_shows_its_help(group: str) -> None:
     assert nightlab(group).out == nightlab(group, "--help").out
 

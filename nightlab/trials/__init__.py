@@ -1,0 +1,1 @@
+"""Trials months later: found, held against each other, run again, carried elsewhere."""
