@@ -8,6 +8,7 @@ from dataclasses import replace
 from agent.report import build_report
 from agent.report.claims_table import plan_tables
 from agent.report.facts import replicates
+from agent.report.proposers_table import proposer_rows
 from agent.report.sample import sample_report_input
 
 
@@ -52,3 +53,14 @@ def test_without_a_readable_plan_there_is_no_table() -> None:
     newer = json.dumps({**json.loads(facts.plan.plan_json), "version": 99})
     assert plan_tables(replace(facts, plan=replace(facts.plan, plan_json=newer))) is None
     assert 'id="hypotheses"' not in build_report(replace(facts, plan=None))
+
+
+def test_each_proposer_is_held_against_the_control_arm() -> None:
+    facts = sample_report_input()
+    second = facts.trials[1].configuration
+    mine = tuple(replace(t, suggested_by="person") if t.configuration == second else t for t in facts.trials)
+    rows = {row.name: row for row in proposer_rows(replace(facts, trials=mine))}
+    assert list(rows) == ["default", "person", "optuna"]
+    assert (rows["person"].n_trials, rows["optuna"].n_trials) == (1, 16)
+    assert (rows["optuna"].n_measured, rows["optuna"].against_control) == (14, "–")
+    assert float(rows["person"].against_control) < 0 < float(rows["optuna"].over_default)

@@ -24,6 +24,7 @@ SECTIONS = (
     "curves",
     "slots",
     "preemptions",
+    "proposers",
     "trials",
     "failures",
     "budget",
