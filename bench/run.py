@@ -43,6 +43,8 @@ MEASURES = {
     "agent.step_ms": "agent:step_ms",
     "agent.busy_percent": "lab:busy_percent",
     "agent.hours_per_true_gain": "gains:hours_per_true_gain",
+    "agent.null_sessions_percent": "trust:null_sessions_percent",
+    "agent.power_percent": "trust:power_percent",
     "cli.help_ms": "cli:help_ms",
 }
 """Figure id -> module of `bench.figures` and function; imported on use, so that groups do not load each other."""

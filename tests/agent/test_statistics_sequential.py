@@ -100,4 +100,4 @@ def test_an_accepted_claim_hands_its_share_to_the_next() -> None:
     budget = ErrorBudget(total=0.05, n_planned=10)
     assert budget.share(3, {2}) == pytest.approx(budget.share(2) + budget.share(3))
     assert budget.share(4, {2}) == budget.share(4)
-    assert budget.final_share == 0.025
+    assert budget.final_share == pytest.approx(0.025)

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import stdtrit
 
 from agent.planner.statistics.intervals import CONFIDENCE, mean_interval
 from agent.store.views import Interval
@@ -33,7 +33,8 @@ _REACH_SDS = 12.0
 """Configurations that are worse than the best by more than this many noises say nothing about it."""
 _GRID_STEP = 0.25
 """Width and distance of the prior's components, in noises."""
-_N_ROUNDS = 60
+_N_ROUNDS = 25
+"""Of fitting the prior; more of them make it a few spikes, which draw too much."""
 _FEWEST = 4
 """Configurations from which a prior can be estimated."""
 
@@ -76,6 +77,12 @@ def pooled_noise(values: Mapping[str, Sequence[float]], direction: Direction) ->
 
     Bad configurations often vary more; None where none was repeated.
     """
+    pooled = _pooled(values, direction)
+    return pooled[0] if pooled else None
+
+
+def _pooled(values: Mapping[str, Sequence[float]], direction: Direction) -> tuple[float, int] | None:
+    """The noise and its degrees of freedom."""
     repeated = [np.asarray(v, dtype=float) for v in values.values() if len(v) >= 2]
     if not repeated:
         return None
@@ -83,7 +90,8 @@ def pooled_noise(values: Mapping[str, Sequence[float]], direction: Direction) ->
     repeated.sort(key=lambda v: -sign * float(np.mean(v)))
     good = repeated[: max(math.ceil(len(repeated) / 2), min(len(repeated), 3))]
     squares = math.fsum(float(np.sum((v - np.mean(v)) ** 2)) for v in good)
-    return math.sqrt(squares / sum(len(v) - 1 for v in good))
+    n_free = sum(len(v) - 1 for v in good)
+    return math.sqrt(squares / n_free), n_free
 
 
 def standing(values: Mapping[str, Sequence[float]], direction: Direction) -> tuple[Standing, ...]:
@@ -128,19 +136,23 @@ def corrected(
     """What the chosen configuration is worth, free of the luck by which it was chosen; None: it has no value.
 
     `values` are those that the choice may have been made by (search and racing seeds), of every configuration;
-    `fresh` are the chosen one's on seeds that had no part in the choice: two or more, and they alone count.
+    `fresh` are the chosen one's on seeds that had no part in the choice: two or more, and they alone count. A shrunk
+    interval is moved, not narrowed: it is as wide as the noise of the chosen one's own values makes it.
     """
     own = [*values.get(chosen, ()), *fresh]
     if not own:
         return None
     naive = math.fsum(own) / len(own)
-    noise = pooled_noise(values, direction)
+    pooled = _pooled(values, direction)
+    noise = pooled[0] if pooled else None
     unbiased = mean_interval(fresh, confidence=confidence)
     if unbiased is not None:
         return Corrected(interval=unbiased, basis=Basis.FRESH, naive=naive, noise=noise)
     found = next((s for s in standing({**values, chosen: own}, direction) if s.configuration == chosen), None)
     assert found is not None
-    half = float(ndtri(0.5 + confidence / 2)) * found.sd
+    half = 0.0
+    if pooled is not None:
+        half = float(stdtrit(pooled[1], 0.5 + confidence / 2)) * pooled[0] / math.sqrt(found.n)
     is_shrunk = noise is not None and len(values) >= _FEWEST
     return Corrected(
         interval=Interval(
