@@ -31,7 +31,7 @@ class ProposerRow:
 def proposer_rows(facts: ReportInput) -> tuple[ProposerRow, ...]:
     """In the order of their first trials; the gains are positive for better."""
     history = History.of(facts.trials)
-    ranks = ranking(facts.task, history)
+    ranks = ranking(facts.task, History.of(t for t in facts.trials if is_measured(t)))
     default = ranks.of(configuration_id(default_params(facts.task)))
     names = dict.fromkeys(trial.suggested_by for trial in history.search)
     control = _best_of(CONTROL, ranks, history)
