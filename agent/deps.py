@@ -56,6 +56,8 @@ class Deps:
     record: SessionRecord
     runtime: Runtime
     search: Proposer
+    explorer: Proposer
+    """Gives new configurations at once: for idle slots while the search's own proposers think."""
     clock: Callable[[], float]
     """Seconds since the epoch."""
     memory: Memory

@@ -163,6 +163,7 @@ def _work(
     """Wake the graph again and again; True when the session needs this process no longer."""
     from agent.graph import build_graph
     from agent.planner.proposers.chosen import chosen_proposers
+    from agent.planner.proposers.optuna_sampler import OptunaSampler
 
     book, record = TrialBook(writer), SessionRecord(writer)
     session = record.session()
@@ -178,6 +179,7 @@ def _work(
         record=record,
         runtime=runtime,
         search=search,
+        explorer=OptunaSampler(task),
         clock=deps.store.clock,
         memory=memory,
         data=DataFingerprints(sources=task.data, monotonic=deps.monotonic),

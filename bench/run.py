@@ -41,6 +41,7 @@ MEASURES = {
     "sched.openb_allocation": "openb:openb_allocation",
     "sched.busy_percent": "busy:busy_percent",
     "agent.step_ms": "agent:step_ms",
+    "agent.trials_ratio": "digits:trials_ratio",
     "agent.busy_percent": "lab:busy_percent",
     "agent.hours_per_true_gain": "gains:hours_per_true_gain",
     "agent.null_sessions_percent": "trust:null_sessions_percent",

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from agent.planner.budget import Cap, Spend, caps
 from agent.store.store import AgentStore
-from agent.store.views import ParamValue, SessionView, TrialState, TrialView
+from agent.store.views import ParamValue, Purpose, SessionView, TrialState, TrialView
 from agent.task import Task
 
 from .hypotheses_page import plan_data, print_plan
@@ -91,13 +91,20 @@ def best_of(session: SessionView, trials: list[TrialView]) -> TrialView | None:
 def _row(trial: TrialView) -> tuple[str, ...]:
     return (
         str(trial.number),
-        trial.purpose.value,
+        _purpose(trial),
         trial.state.value,
         "" if trial.value is None else f"{trial.value:.6g}",
         " ".join(f"{name}={shown(value)}" for name, value in trial.params.items()),
         trial.job_id or "",
         trial.note or (trial.exit_reason if trial.exit_reason != "completed" else None) or "",
     )
+
+
+def _purpose(trial: TrialView) -> str:
+    """Work for a slot that had nothing else to do is told as such."""
+    if not trial.is_idle_work:
+        return trial.purpose.value
+    return "idle time: replicate" if trial.purpose is Purpose.REPLICATE else "idle time: explore"
 
 
 def shown(value: ParamValue) -> str:

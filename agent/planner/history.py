@@ -10,6 +10,9 @@ from agent.planner.objective import gain
 from agent.store.views import ParamValue, Purpose, TrialState, TrialView, Worth
 from agent.task import Direction
 
+SLOT_NEEDED = "slot_needed"
+"""Exit reason of idle work that was cut short for wanted work."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
@@ -30,7 +33,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """Trials in the order of their numbers."""
+    """Trials in the order of their numbers. Idle work that was cut short says nothing: it is among `trials` alone."""
 
     trials: tuple[TrialView, ...]
     search: tuple[TrialView, ...]
@@ -41,11 +44,12 @@ class History:
     @classmethod
     def of(cls, trials: Iterable[TrialView]) -> History:
         ordered = tuple(sorted(trials, key=lambda trial: trial.number))
+        told = tuple(t for t in ordered if t.exit_reason != SLOT_NEEDED)
         return cls(
             trials=ordered,
-            search=tuple(t for t in ordered if t.purpose is Purpose.SEARCH),
-            held_out=tuple(t for t in ordered if t.purpose is Purpose.HELD_OUT),
-            replicates={(t.configuration, t.seed): t for t in ordered if t.purpose is Purpose.REPLICATE},
+            search=tuple(t for t in told if t.purpose is Purpose.SEARCH),
+            held_out=tuple(t for t in told if t.purpose is Purpose.HELD_OUT),
+            replicates={(t.configuration, t.seed): t for t in told if t.purpose is Purpose.REPLICATE},
         )
 
     def after(self, changed: Sequence[TrialView]) -> History:
@@ -61,6 +65,11 @@ class History:
     @property
     def in_flight(self) -> tuple[TrialView, ...]:
         return tuple(t for t in self.trials if t.is_in_flight)
+
+    @property
+    def wanted_in_flight(self) -> tuple[TrialView, ...]:
+        """Those that the session waits for: all but idle replicates, which are cut short at its end."""
+        return tuple(t for t in self.in_flight if not (t.is_idle_work and t.purpose is Purpose.REPLICATE))
 
     @property
     def ready(self) -> tuple[TrialView, ...]:

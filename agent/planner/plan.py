@@ -184,16 +184,20 @@ def _search_closes(task: Task, history: History, spend: Spend, best: Standing | 
 
 def _phase(plan: Plan, task: Task, history: History) -> Phase:
     if plan.spent is not None:
-        return Phase.DONE if not history.in_flight else (Phase.CONFIRM if search_has_ended(history) else Phase.SEARCH)
+        return (
+            Phase.DONE
+            if not history.wanted_in_flight
+            else (Phase.CONFIRM if search_has_ended(history) else Phase.SEARCH)
+        )
     if plan.search_closed is None or not search_has_ended(_without_ready_search(history)):
         return Phase.SEARCH
     if plan.chosen is None:
-        return Phase.DONE if not history.in_flight else Phase.SEARCH
+        return Phase.DONE if not history.wanted_in_flight else Phase.SEARCH
     if not is_confirmed(task, history, arms(task, history, plan.chosen), plan.claim):
         return Phase.CONFIRM
     if not HeldOutLedger.of(task, history).is_complete:
         return Phase.HELD_OUT
-    return Phase.DONE if not history.in_flight else Phase.CONFIRM
+    return Phase.DONE if not history.wanted_in_flight else Phase.CONFIRM
 
 
 def _without_ready_search(history: History) -> History:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from agent.deps import Deps
 from agent.planner.comparable import why_invalid
 from agent.planner.curve import Point, alike, last_finite, renamed_to
+from agent.planner.history import SLOT_NEEDED
 from agent.planner.objective import Reading, read_value
 from agent.state import AgentState
 from agent.steps.circumstances import after_data, after_end, checked_later
@@ -53,7 +54,8 @@ def _assessed(
     job_id = trial.carried_by or ""
     job = deps.memory.jobs.get(job_id) or read_job(deps.runtime, job_id)
     if trial.is_recalled and job.state == "cancelled":
-        after = _recalled(trial)
+        facts = _facts(trial, job, nodes, deps, is_last=is_last)
+        after = _cut(_judged(trial, job, facts, deps)) if trial.is_idle_work else _recalled(trial)
     elif is_to_be_scored(trial, job, deps):
         trained = replace(trial, facts=after_end(trial, job, deps, nodes), is_recalled=False)
         return submit_score(trained, job, deps)
@@ -105,6 +107,11 @@ def _recalled(trial: TrialView) -> TrialView:
         job_id=None,
         launched_at=None,
     )
+
+
+def _cut(judged: TrialView) -> TrialView:
+    """Idle work that gave way to wanted work: it says nothing about its configuration."""
+    return replace(judged, note="idle time ended: its slot was needed", exit_reason=SLOT_NEEDED)
 
 
 def _judged(trial: TrialView, job: JobView, facts: TrialFacts, deps: Deps) -> TrialView:

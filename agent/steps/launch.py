@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agent.deps import Deps
+from agent.planner.filler import to_cut
 from agent.state import AgentState, Outcome
 from agent.steps.circumstances import before_launch
 from agent.steps.propose import n_free
 from agent.store.fenced import Line
 from agent.store.views import Purpose, TrialState, TrialView
 from agent.tools.jobs import OVER_BUDGET, Submitted, cancel_jobs, submit_trials
-from agent.tools.trial_job import trial_job
+from agent.tools.trial_job import IDLE_CLASS, trial_job
 from runtime_client.models import JobView
 
 
@@ -24,11 +25,38 @@ def launch(state: AgentState, deps: Deps) -> AgentState:
         _recall_queued(deps)
         return {"outcome": Outcome.STOPPED, "ready": []}
     pending = [trial for trial in deps.book.history().trials if trial.is_submitting]
-    chosen = [deps.book.trial(trial_id) for trial_id in state.get("ready", [])[: n_free(deps)]]
+    ready = [deps.book.trial(trial_id) for trial_id in state.get("ready", [])]
+    wanted = [trial for trial in ready if not trial.is_idle_work][: n_free(deps)]
+    idle = [trial for trial in ready if trial.is_idle_work]
+    n_left = deps.memory.n_slots - len(deps.book.history().in_flight) - len(wanted)
+    chosen = [*wanted, *idle[: max(n_left, 0)]]
+    _make_room(len(wanted), deps)
     if not pending and not chosen:
         return {"ready": []}
     has_refusals = _submit([*pending, *chosen], deps)
     return {"ready": [], "wait_s": 0.0} if has_refusals else {"ready": []}
+
+
+def _make_room(n_more: int, deps: Deps) -> None:
+    """Cut idle work short that stands in the way of wanted trials of the same class.
+
+    Where the task's class is higher, the scheduler has it leave for them.
+    """
+    history = deps.book.history()
+    n_wanted = sum(1 for trial in history.in_flight if not trial.is_idle_work) + n_more
+    if deps.task.priority_class != IDLE_CLASS:
+        return
+    cut = [trial for trial in to_cut(history, deps.memory.n_slots, n_wanted) if trial.carried_by is not None]
+    if not cut:
+        return
+    deps.book.record(
+        [replace(trial, is_recalled=True) for trial in cut],
+        [
+            Line(step="launch", text=f"{t.trial_id} (idle time) gives way to wanted work", trial_id=t.trial_id)
+            for t in cut
+        ],
+    )
+    cancel_jobs(deps.runtime, [trial.carried_by for trial in cut if trial.carried_by], reason="its slot is needed")
 
 
 def _submit(trials: list[TrialView], deps: Deps) -> bool:
@@ -67,7 +95,13 @@ def _launched(trial: TrialView, job: JobView, deps: Deps) -> TrialView:
 
 def _launched_line(trial: TrialView, job_id: str) -> Line:
     params = ", ".join(f"{name}={_shown(value)}" for name, value in trial.params.items())
-    what = {Purpose.SEARCH: "", Purpose.REPLICATE: " (fresh seed)", Purpose.HELD_OUT: " (held-out look)"}[trial.purpose]
+    what = (
+        " (idle time)"
+        if trial.is_idle_work
+        else {Purpose.SEARCH: "", Purpose.REPLICATE: " (fresh seed)", Purpose.HELD_OUT: " (held-out look)"}[
+            trial.purpose
+        ]
+    )
     text = f"{trial.trial_id} launched as {job_id}{what}: {params}, seed {trial.seed}"
     return Line(step="launch", text=text, trial_id=trial.trial_id, job_id=job_id)
 

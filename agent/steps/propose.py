@@ -1,13 +1,21 @@
-"""Propose: keep proposals ready, a little more than there is room for, so that a slot never waits for a thought."""
+"""Propose: keep proposals ready, a little more than there is room for, so that a slot never waits for a thought.
+
+Slots that wanted work leaves empty get idle work.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from agent.deps import Deps
+from agent.planner.filler import idle_work
 from agent.planner.plan import n_search_trials, next_work
 from agent.planner.portfolio import escalations_of
 from agent.planner.proposers.person import answers
 from agent.planner.repetition import Step
+from agent.planner.worth import worth_of
 from agent.state import AgentState
+from agent.steps.spending import spend_so_far
 from agent.store.fenced import Line
 
 N_AHEAD = 1
@@ -17,8 +25,15 @@ N_QUEUED = 1
 
 
 def n_free(deps: Deps) -> int:
-    """How many more trials may be submitted now."""
-    return max(deps.memory.n_slots + N_QUEUED - len(deps.book.history().in_flight), 0)
+    """How many more wanted trials may be submitted now. Idle work is not in their way: it gives way to them."""
+    n_wanted = sum(1 for trial in deps.book.history().in_flight if not trial.is_idle_work)
+    return max(deps.memory.n_slots + N_QUEUED - n_wanted, 0)
+
+
+def n_idle(deps: Deps) -> int:
+    """Slots for which nothing is in flight and nothing is ready."""
+    history = deps.book.history()
+    return max(deps.memory.n_slots - len(history.in_flight) - len(history.ready), 0)
 
 
 def propose(state: AgentState, deps: Deps) -> AgentState:
@@ -28,13 +43,33 @@ def propose(state: AgentState, deps: Deps) -> AgentState:
     _take_up_ideas(deps)
     while True:
         history = deps.book.history()
-        n = n_free(deps) + N_AHEAD - len(history.ready)
+        n_ready = sum(1 for trial in history.ready if not trial.is_idle_work)
+        n = n_free(deps) + N_AHEAD - n_ready
         proposals = next_work(deps.memory.plan, deps.task, history, n, deps.search)
         _escalate(deps)
         if not proposals:
-            return {"wait_s": 0.0} if deps.memory.exhausted and deps.memory.plan.search_closed is None else {}
+            break
         lines = [Line(step="propose", text=f"{p.suggested_by} suggests {p.purpose}: {p.why}") for p in proposals]
-        deps.book.propose(proposals, lines)
+        worth = {purpose: worth_of(deps.task, history, purpose) for purpose in {p.purpose for p in proposals}}
+        deps.book.propose([p if p.worth else replace(p, worth=worth[p.purpose]) for p in proposals], lines)
+    _use_idle_slots(deps)
+    is_exhausted = bool(deps.memory.exhausted) and deps.memory.plan.search_closed is None
+    return {"wait_s": 0.0} if is_exhausted else {}
+
+
+def _use_idle_slots(deps: Deps) -> None:
+    n = n_idle(deps)
+    if n < 1 or deps.memory.exhausted:
+        return
+    work = idle_work(
+        deps.memory.plan,
+        deps.task,
+        deps.book.history(),
+        n,
+        spend=spend_so_far(deps),
+        explorer=deps.explorer,
+    )
+    deps.book.propose(work, [Line(step="propose", text=p.why) for p in work])
 
 
 def _take_up_ideas(deps: Deps) -> None:

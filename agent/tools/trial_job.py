@@ -8,6 +8,9 @@ from agent.store.views import ParamValue, Purpose, SessionView, TrialView
 from agent.task import Task
 from runtime_client.models import Compute, DependsOn, JobSpec, SessionFence, SuccessCriteria, Worth
 
+IDLE_CLASS = "exploratory"
+"""Of work for slots that have nothing else to do, whatever the class of the task."""
+
 
 def metric_of(task: Task, trial: TrialView) -> str:
     """The metric whose value a trial is run for."""
@@ -33,7 +36,7 @@ def trial_job(task: Task, session: SessionView, trial: TrialView, *, fence: int)
         seed=trial.seed,
         args_style=task.job.args_style,
         env_variables=task.job.env_variables,
-        priority_class="exploratory" if trial.is_idle_work else task.priority_class,
+        priority_class=IDLE_CLASS if trial.is_idle_work else task.priority_class,
         worth=None
         if trial.worth is None
         else Worth(gain=trial.worth.gain, uncertainty=trial.worth.uncertainty, cost_s=trial.worth.cost_s),
