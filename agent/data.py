@@ -95,7 +95,7 @@ def _word(source: DataSource, digests: dict[tuple[int, int, int, int], bytes], p
 class _Entry:
     name: bytes
     """Path below the source and kind; of a link also where it leads."""
-    path: Path
+    path: str
     found: os.stat_result | None
     """Of what the name leads to; None: nothing, or it can not be read."""
 
@@ -115,10 +115,10 @@ def _entries(root: Path, problems: list[str]) -> Iterator[_Entry]:
     """
     found = root.stat()
     if not stat.S_ISDIR(found.st_mode):
-        yield _Entry(name=b".", path=root, found=found)
+        yield _Entry(name=b".", path=str(root), found=found)
         return
     os.scandir(root).close()
-    waiting = [(root, b"", frozenset({(found.st_dev, found.st_ino)}))]
+    waiting = [(str(root), b"", frozenset({(found.st_dev, found.st_ino)}))]
     while waiting:
         folder, prefix, above = waiting.pop()
         try:
@@ -129,7 +129,7 @@ def _entries(root: Path, problems: list[str]) -> Iterator[_Entry]:
                     if entry.found is not None and stat.S_ISDIR(entry.found.st_mode):
                         key = entry.found.st_dev, entry.found.st_ino
                         if key not in above:
-                            waiting.append((Path(item.path), prefix + os.fsencode(item.name) + b"/", above | {key}))
+                            waiting.append((item.path, prefix + os.fsencode(item.name) + b"/", above | {key}))
         except OSError as error:
             problems.append(f"{folder}: {error.strerror or error}")
             yield _Entry(name=prefix + b"?", path=folder, found=None)
@@ -137,7 +137,7 @@ def _entries(root: Path, problems: list[str]) -> Iterator[_Entry]:
 
 def _entry(item: os.DirEntry[str], prefix: bytes, problems: list[str]) -> _Entry:
     name = prefix + os.fsencode(item.name)
-    path = Path(item.path)
+    path = item.path
     try:
         if item.is_symlink():
             name += b"\0-> " + os.fsencode(os.readlink(path))
@@ -155,7 +155,7 @@ def _content(entry: _Entry, digests: dict[tuple[int, int, int, int], bytes], pro
     key = entry.found.st_dev, entry.found.st_ino, entry.found.st_size, entry.found.st_mtime_ns
     if key not in digests:
         try:
-            with entry.path.open("rb", buffering=0) as file:
+            with open(entry.path, "rb", buffering=0) as file:
                 whole = hashlib.sha256()
                 while block := file.read(_BLOCK):
                     whole.update(block)

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from agent.task import CategoricalParameter, Task
+from agent.trust_checks import trust_checks
 from runtime_client.models import CodeSource, SnapshotMode
 
 _SEED_NAMES = frozenset({"seed", "randomseed", "rngseed", "globalseed", "randomstate", "rngstate"})
@@ -63,7 +64,7 @@ def parse_task(text: str, *, source: Path) -> Task:
         task = Task.model_validate(data)
     except ValidationError as error:
         raise TaskError(source, [_explain(detail, data) for detail in error.errors()]) from error
-    task = _with_code_folder(task, source)
+    task = _with_data_folder(_with_code_folder(task, source), source)
     problems = list(_cross_checks(task))
     if problems:
         raise TaskError(source, problems)
@@ -191,6 +192,18 @@ def _with_code_folder(task: Task, source: Path) -> Task:
     return task.model_copy(update={"job": job})
 
 
+def _with_data_folder(task: Task, source: Path) -> Task:
+    """A path that is a label's is taken as it is written: it may be an address."""
+    folder = source.parent.resolve()
+    data = tuple(
+        one
+        if one.fingerprint == "label"
+        else one.model_copy(update={"path": str((folder / Path(one.path).expanduser()).absolute())})
+        for one in task.data
+    )
+    return task.model_copy(update={"data": data})
+
+
 def _cross_checks(task: Task) -> Iterator[Problem]:
     root = task.job.code_source.root_path if task.job.code_source else ""
     if root and not Path(root).is_dir():
@@ -213,6 +226,7 @@ def _cross_checks(task: Task) -> Iterator[Problem]:
         if isinstance(parameter, CategoricalParameter):
             yield from _choice_checks(name, parameter)
     yield from _seed_checks(task)
+    yield from (Problem(path=path, message=what) for path, what in trust_checks(task))
     for field in ("search", "first_fresh"):
         value = getattr(task.seeds, field)
         if value + 4 * task.seeds.fresh >= 2**32:

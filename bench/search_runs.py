@@ -46,7 +46,7 @@ def portfolio_run(table: Table, repetition: int, more: Callable[[Task], Sequence
         nth = n_seen.get(proposal.configuration, 0)
         n_seen[proposal.configuration] = nth + 1
         value = table.look_up(proposal.params, nth, repetition)
-        history = history.after([_measured(proposal, number, value)])
+        history = history.after([measured(proposal, number, value)])
         if number in CHECKPOINTS:
             best = standings(task, history)[0]
             params = params_of(history)[best.configuration]
@@ -77,7 +77,8 @@ def control_run(table: Table, repetition: int) -> Runs:
     return found
 
 
-def _measured(proposal: Proposal, number: int, value: float) -> TrialView:
+def measured(proposal: Proposal, number: int, value: float) -> TrialView:
+    """A proposal as a trial that ended with a value."""
     return TrialView(
         trial_id=f"t{number}",
         session_id="",

@@ -73,6 +73,18 @@ def is_self_reported(task: Task) -> bool:
     return task.score is None
 
 
+def caveats(task: Task, trials: Iterable[TrialView]) -> str:
+    """What a verdict on these trials rests on without having seen it, as a sentence; empty: on nothing."""
+    said = []
+    missing = unpinned(trials, task)
+    if missing:
+        said.append(f"unpinned ({'; '.join(missing)})")
+    if is_self_reported(task):
+        said.append("values self-reported by the training script")
+    text = "; ".join(said)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairs:
     """Two sides on the same seeds."""

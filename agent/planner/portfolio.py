@@ -22,7 +22,7 @@ from agent.planner.repetition import (
     losers_near,
     stale_after,
 )
-from agent.planner.standings import n_racing, standings, values_so_far
+from agent.planner.standings import means_so_far, n_racing, once_per_history, standings
 from agent.store.views import TrialState, TrialView
 from agent.task import Direction, Task
 
@@ -177,18 +177,17 @@ def yields(task: Task, history: History, names: Sequence[str]) -> dict[str, Yiel
     return {name: Yield(slots=slots[name], rate=rates[name], share=shares[name]) for name in names}
 
 
+@once_per_history
 def successes(task: Task, history: History) -> dict[str, bool]:
     """Of each recent measured search trial, whether it came among the best tenth of all before it, by standing."""
     sign = -1.0 if task.objective.direction is Direction.MAXIMIZE else 1.0
-    values = values_so_far(task, history)
-    loss = {name: sign * math.fsum(v) / len(v) for name, v in values.items()}
-    loss |= {s.configuration: sign * s.mean for s in standings(task, history)}
+    loss = {**means_so_far(task, history), **{s.configuration: s.mean for s in standings(task, history)}}
     measured = [t for t in history.search if t.state is TrialState.MEASURED and t.configuration in loss]
     n_old = max(len(measured) - _WINDOW, 0)
-    before = sorted(loss[t.configuration] for t in measured[:n_old])
+    before = sorted([sign * loss[t.configuration] for t in measured[:n_old]])
     found = {}
     for trial in measured[n_old:]:
-        value = loss[trial.configuration]
+        value = sign * loss[trial.configuration]
         n_top = math.ceil(_TOP * (len(before) + 1))
         found[trial.trial_id] = len(before) < n_top or value < before[n_top - 1]
         insort(before, value)

@@ -83,9 +83,14 @@ class Readiness:
 
 
 def judge(
-    task: Task, runs: Sequence[TrialRun], preemption: PreemptionTry | None, *, n_slots: int, is_short: bool = False
+    task: Task,
+    runs: Sequence[TrialRun],
+    preemption: PreemptionTry | None,
+    *,
+    n_slots: int,
+    is_other_fidelity: bool = False,
 ) -> Readiness:
-    """What the runs say. `is_short`: they ran at a fidelity below the task's, so times and noise say less."""
+    """What the runs say. `is_other_fidelity`: they did not train as long as a session's trials."""
     findings: list[Finding] = []
     values = [run.value for run in runs if run.value is not None]
     findings += _about_values(task, runs, values)
@@ -101,7 +106,7 @@ def judge(
         smallest = smallest_detectable(noise * math.sqrt(2), n_pairs, task.trust.error_budget / 2) if n_pairs else None
         findings += _about_power(task, noise, n_pairs, smallest)
     findings += _about_preemption(preemption, runs, noise)
-    findings += _about_the_task(task, is_short)
+    findings += _about_the_task(task, is_other_fidelity)
     return Readiness(
         can_succeed=not any(one.level is Level.PROBLEM for one in findings),
         noise=noise,
@@ -266,11 +271,11 @@ def _leaving(preemption: PreemptionTry, runs: Sequence[TrialRun]) -> Finding:
     )
 
 
-def _about_the_task(task: Task, is_short: bool) -> list[Finding]:
+def _about_the_task(task: Task, is_other_fidelity: bool) -> list[Finding]:
     found = []
-    if is_short:
-        text = "this was a shorter trial than the session's: time, memory and noise will be others at full length"
-        found.append(Finding(level=Level.FACT, code="short_trial", text=text))
+    if is_other_fidelity:
+        text = "these trials did not train as long as those of a session will: time, memory and noise will be others"
+        found.append(Finding(level=Level.FACT, code="other_fidelity", text=text))
     if not task.data:
         found.append(
             Finding(
@@ -280,7 +285,7 @@ def _about_the_task(task: Task, is_short: bool) -> list[Finding]:
                 what_to_do="name it: data: [{path: ...}]",
             )
         )
-    if task.score is not None:
-        text = "the scorer was not run: the values here are what the script says of itself"
-        found.append(Finding(level=Level.FACT, code="not_scored", text=text))
+    if task.score is None:
+        text = "the values are what the script says of itself: the task has no scorer"
+        found.append(Finding(level=Level.FACT, code="self_reported", text=text))
     return found

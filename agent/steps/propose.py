@@ -40,8 +40,8 @@ def propose(state: AgentState, deps: Deps) -> AgentState:
     if deps.memory.plan.search_closed is None:
         for proposer in deps.memory.ahead:
             proposer.tell(deps.book.history())
-    _take_up_ideas(deps)
     while True:
+        _take_up_ideas(deps)
         history = deps.book.history()
         n_ready = sum(1 for trial in history.ready if not trial.is_idle_work)
         n = n_free(deps) + N_AHEAD - n_ready

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agent.deps import Deps
+from agent.planner.comparable import caveats
 from agent.planner.curve import last_finite
 from agent.planner.verdict import conclude
 from agent.state import AgentState, Outcome
@@ -18,7 +19,7 @@ from runtime_client.errors import RuntimeClientError
 
 
 def report(state: AgentState, deps: Deps) -> AgentState:
-    result = conclude(deps.memory.plan, deps.task, deps.book.history())
+    result = _with_caveats(conclude(deps.memory.plan, deps.task, deps.book.history()), deps)
     message = state.get("message", "")
     if state.get("outcome") == Outcome.DONE and result is None:
         message = _nothing_measured(deps)
@@ -26,6 +27,16 @@ def report(state: AgentState, deps: Deps) -> AgentState:
         return _end(deps, SessionState.FAILED, message, result)
     assert result is not None
     return _end(deps, SessionState.FINISHED, result.sentence, result)
+
+
+def _with_caveats(result: FinalResult | None, deps: Deps) -> FinalResult | None:
+    """A verdict says with it what it rests on without having seen it."""
+    if result is None:
+        return None
+    sides = (result.best_configuration, result.default_configuration)
+    trials = deps.book.history().trials
+    said = caveats(deps.task, [t for t in trials if t.state is TrialState.MEASURED and t.configuration in sides])
+    return replace(result, sentence=f"{result.sentence} {said}".rstrip())
 
 
 def _end(deps: Deps, end_state: SessionState, message: str, result: FinalResult | None) -> AgentState:

@@ -46,7 +46,7 @@ def check(
         n_devices = client.info().n_devices
         checked = run_check(client, task, folder, say=(lambda _: None) if as_json else note)
     n_slots = task.slots or max(1, n_devices // task.job.compute.num_accelerators)
-    readiness = judge(task, checked.runs, checked.preemption, n_slots=n_slots, is_short=fidelity is not None)
+    readiness = judge(task, checked.runs, checked.preemption, n_slots=n_slots, is_other_fidelity=fidelity is not None)
     if as_json:
         print_json(check_data(checked, readiness))
     else:

@@ -48,14 +48,17 @@ def reproduce(
     """
     from agent.planner.reproduction import held_against_record
     from nightlab.following import JobFollower
-    from nightlab.trials.again import lacks, value_of
+    from nightlab.trials.again import lacks, submit_again, value_of
 
     folder = home_folder(home)
     with known_trials(folder, trial_id) as store, runtime(home) as client:
         record = _launched(store, folder, trial_id, client)
         found = lacks(record, client, folder)
         _tell(found, as_json)
-        job = client.submit(_spec(record, found, anyway))
+        _refuse_what_is_gone(record, found, anyway)
+        assert record.job is not None
+        scorer = None if record.score_job is None else _spec(record.score_job.spec, record, found)
+        job = submit_again(client, _spec(record.job.spec, record, found), scorer)[-1]
         data = {"trial_id": trial_id, "job_id": job.job_id, "lacks": [asdict(one) for one in found]}
         if not wait:
             print_json(data) if as_json else print(f"{job.job_id} runs {trial_id} again: nightlab job get {job.job_id}")
@@ -97,6 +100,8 @@ def export(
     with known_trials(folder, trial_id) as store, runtime(home) as client:
         record = _launched(store, folder, trial_id, client)
         points = client.metrics(str(record.trial.job_id))
+        if record.score_job is not None:
+            points += client.metrics(record.score_job.job_id)
         default = configuration_id(default_params(record.task))
         defaults = [one for one in store.trials(record.trial.session_id) if one.configuration == default]
         held = hold_against(record.siblings, defaults, record.task)
@@ -134,15 +139,11 @@ def _tell(found: list[Lack], as_json: bool) -> None:
             note(f"{one.what}: {one.text}")
 
 
-def _spec(record: TrialRecord, found: list[Lack], anyway: bool) -> JobSpec:
-    """What is submitted.
-
+def _refuse_what_is_gone(record: TrialRecord, found: list[Lack], anyway: bool) -> None:
+    """
     Raises:
         Failure: something without which it is another trial is gone, and nobody said to go on.
     """
-    from nightlab.trials.again import spec_again
-
-    assert record.job is not None
     blocking = [one for one in found if one.is_blocking]
     if blocking and not anyway:
         said = "; ".join(f"{one.what}: {one.text}" for one in blocking)
@@ -150,9 +151,15 @@ def _spec(record: TrialRecord, found: list[Lack], anyway: bool) -> JobSpec:
             f"{record.trial.trial_id} can not be run as it was: {said}. Go on with what there is now with --anyway",
             code="can_not_be_had",
         )
-    gone = {one.what for one in blocking}
+
+
+def _spec(recorded: JobSpec, record: TrialRecord, found: list[Lack]) -> JobSpec:
+    """What is submitted: what is gone is replaced by what there is now."""
+    from nightlab.trials.again import spec_again
+
+    gone = {one.what for one in found if one.is_blocking}
     model = None if "device" in gone else record.device_model
-    spec = spec_again(record.job.spec, trial_id=record.trial.trial_id, device_model=model)
+    spec = spec_again(recorded, trial_id=record.trial.trial_id, device_model=model)
     source = spec.code_source
     if "code" in gone and source is not None:
         spec = spec.model_copy(update={"code_source": source.model_copy(update={"snapshot_id": None})})

@@ -18,7 +18,7 @@ from agent.planner.objective import read_value
 from agent.planner.readiness import PreemptionTry, TrialRun
 from agent.store.views import Purpose, SessionState, SessionView, TrialState, TrialView
 from agent.task import Task
-from agent.tools.trial_job import trial_job
+from agent.tools.trial_job import score_job, trial_job
 from nightlab.following import state_line
 from nightlab.patience import patiently
 from runtime_client.client import RuntimeClient
@@ -52,7 +52,8 @@ def run_check(client: RuntimeClient, task: Task, home: Path, *, say: Callable[[s
         say(f"{N_SEEDS} trials of the default, with seeds {', '.join(str(spec.seed) for spec in specs)}")
         jobs = [_submitted(client, spec) for spec in specs]
         ended = _until_all_ended(client, [job.job_id for job in jobs], watch, say)
-        runs = tuple(_run_of(client, task, job, watch) for job in ended)
+        measured = _measured(client, task, ended, watch, say)
+        runs = tuple(_run_of(client, task, *jobs, watch) for jobs in zip(ended, measured, strict=True))
         if all(run.value is None for run in runs):
             return Checked(runs=runs, preemption=None)
         say("the first of them again, made to leave half-way")
@@ -127,7 +128,8 @@ def _preempted(
         with suppress(NotFound):
             client.unpause(HoldScope.SESSION, check_id)
     (ended,) = _until_all_ended(client, [job.job_id], watch, say)
-    return _try_of(client, task, ended, watch)
+    (measured,) = _measured(client, task, [ended], watch, say)
+    return _try_of(ended, _run_of(client, task, ended, measured, watch))
 
 
 def _has_run_s(job: JobView) -> float:
@@ -135,8 +137,25 @@ def _has_run_s(job: JobView) -> float:
     return 0.0 if started is None else time.time() - started
 
 
-def _try_of(client: RuntimeClient, task: Task, job: JobView, watch: MemoryWatch) -> PreemptionTry:
-    run = _run_of(client, task, job, watch)
+def _measured(
+    client: RuntimeClient, task: Task, trained: Sequence[JobView], watch: MemoryWatch, say: Callable[[str], None]
+) -> list[JobView]:
+    """The jobs that have the values: the scorers' where the task has one and the training ended well."""
+    if task.score is None:
+        return list(trained)
+    by_training: dict[str, str] = {}
+    for number, job in enumerate(trained, 1):
+        if job.state == "succeeded" and job.spec.session is not None:
+            check_id = job.spec.session.session_id
+            trial = _trial(task, check_id, number, job.spec.seed or 0)
+            spec = score_job(task, _session(task, check_id), trial, job.spec, job.job_id, fence=1)
+            own = {"session": job.spec.session, "idempotency_token": f"{job.job_id}/score/{check_id}"}
+            by_training[job.job_id] = _submitted(client, spec.model_copy(update=own)).job_id
+    ended = {job.job_id: job for job in _until_all_ended(client, list(by_training.values()), watch, say)}
+    return [ended[by_training[job.job_id]] if job.job_id in by_training else job for job in trained]
+
+
+def _try_of(job: JobView, run: TrialRun) -> PreemptionTry:
     left = next((one for one in job.attempts if one.stop_ordered_at is not None and one.stop_cause != "cancel"), None)
     is_done = left is not None and left.outcome not in ("succeeded", None)
     leaving_s = (
@@ -155,15 +174,18 @@ def _try_of(client: RuntimeClient, task: Task, job: JobView, watch: MemoryWatch)
     )
 
 
-def _run_of(client: RuntimeClient, task: Task, job: JobView, watch: MemoryWatch) -> TrialRun:
-    value, note = _reading(client, task, job)
-    ran = [(one.started_at or one.ordered_at, one.ended_at) for one in job.attempts if one.ended_at is not None]
+def _run_of(client: RuntimeClient, task: Task, job: JobView, measured: JobView, watch: MemoryWatch) -> TrialRun:
+    """Of the job that trained and the one that measured, which are mostly the same."""
+    value, note = _reading(client, task, measured)
+    jobs = {one.job_id: one for one in (job, measured)}.values()
+    attempts = [attempt for one in jobs for attempt in one.attempts if attempt.ended_at is not None]
+    ran = [(one.started_at or one.ordered_at, one.ended_at) for one in attempts]
     return TrialRun(
         seed=job.spec.seed or 0,
         value=value,
         note=note,
         run_s=sum(end - begin for begin, end in ran if end is not None),
-        device_seconds=job.device_seconds(job.ended_at or time.time()),
+        device_seconds=sum(one.device_seconds(one.ended_at or time.time()) for one in jobs),
         device_memory_mb=watch.device_mb.get(job.job_id) or None,
         host_memory_mb=watch.host_mb.get(job.job_id),
     )

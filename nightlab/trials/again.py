@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.data import DataFingerprints
 from agent.planner.objective import read_value
-from agent.task import Objective
+from agent.task import DataSource, Objective
 from nightlab.patience import patiently
 from runtime.engines import provenance
 from runtime_client.client import RuntimeClient
-from runtime_client.models import JobSpec, JobView, SnapshotMode
+from runtime_client.models import DependsOn, JobSpec, JobView, SnapshotMode
 
 from .comparing import packages_apart
 from .record import TrialRecord, manifest_of
@@ -35,7 +36,8 @@ def lacks(record: TrialRecord, client: RuntimeClient, home: Path) -> list[Lack]:
     """What a second run could not have as the first one had it."""
     assert record.job is not None
     spec = record.job.spec
-    found = [_code(record, home), _python(spec, record), _device(record, client)]
+    data = data_lack(record.task.data, record.trial.facts.data)
+    found = [_code(record, home), _python(spec, record), data, _device(record, client)]
     return [one for one in found if one is not None]
 
 
@@ -50,11 +52,32 @@ def spec_again(spec: JobSpec, *, trial_id: str, device_model: str | None) -> Job
             "session": None,
             "idempotency_token": None,
             "mlflow_parent_run_id": None,
+            "worth": None,
             "mlflow_run_name": f"{trial_id} again",
             "priority_class": "normal",
             "tags": {"nightlab.reproduces": trial_id},
         }
     )
+
+
+def submit_again(client: RuntimeClient, training: JobSpec, scorer: JobSpec | None) -> tuple[JobView, ...]:
+    """Submit the training, and after it the job that measures; the last one has the value."""
+    trained = client.submit(training)
+    if scorer is None:
+        return (trained,)
+    return trained, client.submit(scorer.model_copy(update={"depends_on": (DependsOn(job=trained.job_id),)}))
+
+
+def data_lack(sources: Sequence[DataSource], recorded: str | None) -> Lack | None:
+    """Data that is not as recorded, or can not be told to be."""
+    if not sources or recorded is None:
+        return None
+    now = DataFingerprints(sources).look(must_be_fresh=True).text or ""
+    words = zip(sources, recorded.split(), now.split(), strict=False)
+    changed = [source.path for source, before, after in words if before != after]
+    if not changed:
+        return None
+    return Lack(what="data", text=f"not as recorded, or not here: {', '.join(changed)}", is_blocking=False)
 
 
 def value_of(client: RuntimeClient, job: JobView, objective: Objective) -> tuple[float | None, str | None]:

@@ -82,6 +82,8 @@ class Evidence(_Part):
     suggested_by: str
     why: str
     job: JobSpec
+    scorer: JobSpec | None
+    """The job that measured it after its training; None: the script reported its own value."""
     curves: dict[str, tuple[tuple[int, float | None], ...]]
     """By metric: step and value, in the order of arrival; None: not a finite number."""
     replicates: tuple[float, ...]
@@ -149,6 +151,7 @@ def _evidence(record: TrialRecord, points: list[MetricPoint], held: Held, code: 
         suggested_by=trial.suggested_by,
         why=trial.why,
         job=_without_secrets(record.job.spec),
+        scorer=None if record.score_job is None else _without_secrets(record.score_job.spec),
         curves={name: tuple(curve) for name, curve in curves.items()},
         replicates=tuple(others),
         ran_with=RanWith(
@@ -166,8 +169,8 @@ def _evidence(record: TrialRecord, points: list[MetricPoint], held: Held, code: 
 def _without_secrets(spec: JobSpec) -> JobSpec:
     """As it was submitted, without what belongs to the session that did it."""
     variables = {name: shown(name, value) for name, value in spec.env_variables.items()}
-    own = ("session", "idempotency_token", "mlflow_parent_run_id")
-    return spec.model_copy(update={"env_variables": variables, "tags": {}, **dict.fromkeys(own)})
+    own = ("session", "idempotency_token", "mlflow_parent_run_id", "worth")
+    return spec.model_copy(update={"env_variables": variables, "tags": {}, "depends_on": (), **dict.fromkeys(own)})
 
 
 def _copy_code(folder: Path, record: TrialRecord, home: Path) -> CodePart | None:

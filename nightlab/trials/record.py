@@ -42,6 +42,8 @@ class TrialRecord:
     task: Task
     job: JobView | None
     """None: never launched, or the runtime is not up or no longer knows it."""
+    score_job: JobView | None = None
+    """The job that measured it after its training; None: the script reported its own value, or as `job`."""
     provenance: Provenance
     siblings: tuple[TrialView, ...]
     """All trials of its configuration in its session, itself among them."""
@@ -70,6 +72,7 @@ def read_record(store: AgentStore, home: Path, trial_id: str, client: RuntimeCli
         trial=trial,
         task=task,
         job=_job(client, trial.job_id),
+        score_job=_job(client, trial.facts.score_job_id),
         provenance=read_provenance(home, trial.job_id),
         siblings=tuple(siblings),
     )

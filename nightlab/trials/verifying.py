@@ -17,10 +17,12 @@ from runtime_client.client import RuntimeClient
 from runtime_client.errors import RuntimeClientError
 from runtime_client.models import CodeSource, Environment, JobSpec, SnapshotMode
 
-from .again import Lack, packages_lack, spec_again, value_of
+from .again import Lack, data_lack, packages_lack, spec_again, submit_again, value_of
 from .evidence import CODE, Evidence
 
 _START_S = 120.0
+_LIMIT_MB = 4096
+"""The code was let pass by a limit already when the trial was submitted."""
 
 
 class CannotRun(Exception):
@@ -44,10 +46,7 @@ def lacks_here(evidence: Evidence, python: str | None) -> list[Lack]:
         named = ", ".join(evidence.code.left_out[:8])
         text = f"not in the folder (links, and what git ignores): {named}"
         found.append(Lack(what="code", text=text, is_blocking=False))
-    if evidence.data:
-        paths = ", ".join(source.path for source in evidence.data)
-        text = f"it read {paths}: the same must be here, in the same places (fingerprint {evidence.data_fingerprint})"
-        found.append(Lack(what="data", text=text, is_blocking=False))
+    found.append(data_lack(evidence.data, evidence.data_fingerprint))
     hidden = [name for name, value in evidence.job.env_variables.items() if value == HIDDEN]
     if hidden:
         found.append(
@@ -79,20 +78,20 @@ def run_again(
     with tempfile.TemporaryDirectory(prefix="nightlab-verify-") as place:
         code = Path(place, CODE)
         shutil.copytree(folder / CODE, code)
-        spec = _spec(evidence, code, python)
+        training = _here(evidence.job, evidence, code, python)
+        scorer = None if evidence.scorer is None else _here(evidence.scorer, evidence, code, python)
         if client is not None:
-            return _run(client, spec, evidence, timeout_s, tolerance)
+            return _run(client, training, scorer, evidence, timeout_s, tolerance)
         with _own_runtime(Path(place, "home"), evidence) as own:
-            return _run(own, spec, evidence, timeout_s, tolerance)
+            return _run(own, training, scorer, evidence, timeout_s, tolerance)
 
 
-def _spec(evidence: Evidence, code: Path, python: str | None) -> JobSpec:
+def _here(spec: JobSpec, evidence: Evidence, code: Path, python: str | None) -> JobSpec:
     models = set(evidence.ran_with.devices)
-    again = spec_again(
-        evidence.job, trial_id=evidence.trial_id, device_model=models.pop() if len(models) == 1 else None
-    )
+    again = spec_again(spec, trial_id=evidence.trial_id, device_model=models.pop() if len(models) == 1 else None)
     variables = {name: value for name, value in again.env_variables.items() if value != HIDDEN}
-    source = CodeSource(root_path=str(code), snapshot=SnapshotMode.OFF)
+    # Each job works in a copy of its own, as in the record: a scorer looks for what the training left in its folder.
+    source = CodeSource(root_path=str(code), snapshot=SnapshotMode.AUTO, snapshot_limit_mb=_LIMIT_MB)
     environment = Environment(python=python)
     return again.model_copy(
         update={"code_source": source, "environment": environment, "env_variables": variables, "project": "default"}
@@ -100,15 +99,20 @@ def _spec(evidence: Evidence, code: Path, python: str | None) -> JobSpec:
 
 
 def _run(
-    client: RuntimeClient, spec: JobSpec, evidence: Evidence, timeout_s: float, tolerance: float | None
+    client: RuntimeClient,
+    training: JobSpec,
+    scorer: JobSpec | None,
+    evidence: Evidence,
+    timeout_s: float,
+    tolerance: float | None,
 ) -> Verified:
-    job = client.submit(spec)
+    jobs = submit_again(client, training, scorer)
     try:
-        job = client.await_end(job.job_id, timeout_s=timeout_s)
+        job = client.await_end(jobs[-1].job_id, timeout_s=timeout_s)
     finally:
-        if not job.is_ended:
+        for one in jobs:
             with suppress(RuntimeClientError):
-                client.cancel(job.job_id, reason="the verification has ended")
+                client.cancel(one.job_id, reason="the verification has ended")
     value, note = value_of(client, job, evidence.objective)
     held = held_against_record(evidence.value, value, evidence.replicates, tolerance=tolerance)
     return Verified(job_id=job.job_id, reproduction=held, note=note)

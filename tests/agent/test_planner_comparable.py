@@ -8,7 +8,14 @@ import pytest
 from agent_worlds import a_task
 from planner_builders import a_trial
 
-from agent.planner.comparable import comparable_pairs, needs_exclusive, unpinned, why_invalid, why_not_comparable
+from agent.planner.comparable import (
+    caveats,
+    comparable_pairs,
+    needs_exclusive,
+    unpinned,
+    why_invalid,
+    why_not_comparable,
+)
 from agent.store.views import TrialFacts, TrialState, TrialView
 
 DATA = [{"path": "/d/train"}, {"path": "/d/test"}]
@@ -118,3 +125,13 @@ def test_what_is_not_known_is_named() -> None:
         "code: no snapshot of 1 of 2 trials",
         "device: the model is not known of 1 of 2 trials",
     )
+
+
+def test_a_verdict_says_what_it_rests_on_unseen() -> None:
+    known = TrialFacts(device_model="H100", data="m:1", data_after="m:1", code=CODE_A, scorer=CODE_B)
+    pinned = a_task(data=DATA[:1], score={"command": "python score.py"})
+    trial = a_trial(pinned, 1, {"x": 0.2, "kind": "a"}, 1.0, facts=known)
+    assert caveats(pinned, [trial]) == ""
+    said = "Unpinned (data: the task names none); values self-reported by the training script."
+    assert caveats(a_task(), [trial]) == said
+    assert caveats(a_task(data=DATA[:1]), [trial]) == "Values self-reported by the training script."

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.planner.statistics import Comparison, ErrorBudget, SequentialTest, compare_sequentially
@@ -17,6 +17,7 @@ VALUES = st.floats(-1e3, 1e3).map(lambda x: round(x, 3))
 PAIRS = st.lists(st.tuples(VALUES, VALUES), min_size=2, max_size=30)
 
 
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(PAIRS)
 def test_swapped_sides_swap_better_and_worse(pairs: list[tuple[float, float]]) -> None:
     swapped = [(b, a) for a, b in pairs]
@@ -27,6 +28,7 @@ def test_swapped_sides_swap_better_and_worse(pairs: list[tuple[float, float]]) -
     assert other.comparison is opposite.get(found.comparison, found.comparison)
 
 
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(PAIRS)
 def test_the_other_direction_swaps_better_and_worse(pairs: list[tuple[float, float]]) -> None:
     found = compare_sequentially(pairs, direction=UP, alpha=0.05, max_pairs=30)
@@ -34,6 +36,7 @@ def test_the_other_direction_swaps_better_and_worse(pairs: list[tuple[float, flo
     assert (found.e_better, found.p_better) == (other.e_worse, other.p_worse)
 
 
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(PAIRS, st.sampled_from([2.0**-30, 0.25, 1024.0, 2.0**40]))
 def test_the_unit_of_the_metric_changes_nothing(pairs: list[tuple[float, float]], unit: float) -> None:
     found = compare_sequentially(pairs, direction=UP, alpha=0.05, max_pairs=30)
@@ -87,6 +90,7 @@ def test_false_claims_stay_below_alpha_with_a_look_after_every_pair(noise: str) 
     assert share > 0.005
 
 
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.floats(0.001, 0.4), st.integers(1, 200), st.data())
 def test_shares_of_a_session_never_exceed_its_error_budget(total: float, n_planned: int, data: st.DataObject) -> None:
     budget = ErrorBudget(total=total, n_planned=n_planned)

@@ -90,7 +90,7 @@ def test_code_and_packages_that_differ_are_named(home: Path, tmp_path: Path, tri
     data = nightlab("trial", "compare", trials[0].trial_id, trials[1].trial_id, "--json", home=home).data
     assert data["code"]["difference"] == {"changed": ["train.py"], "only_first": [], "only_second": []}
     assert data["packages"] == {"torch": ["2.0", "2.1"]}
-    assert data["device_model"] == ["H100", "H100"]
+    assert data["device_model"] == ["fake", "fake"]
     said = nightlab("trial", "compare", trials[0].trial_id, trials[1].trial_id, home=home).out
     assert "train.py (changed)" in said
     assert "torch 2.0 -> 2.1" in said

@@ -116,6 +116,24 @@ def test_a_trial_is_held_against_its_record_here_and_elsewhere(home: Path, task_
     assert "code/train.py was changed" in refused.error["message"]
 
 
+def test_a_scored_trial_is_scored_again_elsewhere(home: Path, task_file: Path, tmp_path: Path) -> None:
+    code = task_file.parent
+    (code / "train.py").write_text("import sys\nopen('model.txt', 'w').write(sys.argv[sys.argv.index('--lr') + 1])\n")
+    (code / "score.py").write_text(
+        "import os\nfrom pathlib import Path\n"
+        "(model,) = Path(os.environ['NIGHTLAB_AFTER_FOLDERS']).rglob('model.txt')\n"
+        "print('loss', model.read_text())\n"
+    )
+    task_file.write_text(TASK.replace("fidelity: {parameter: epochs, value: 20}", "score: {command: python score.py}"))
+    assert nightlab("research", "start", str(task_file), "--follow", home=home, timeout_s=150).exit_code == 0
+    again = nightlab("trial", "reproduce", "s1-t1", "--json", home=home, timeout_s=90)
+    assert again.data["reproduction"]["outcome"] == "equal"
+    folder = tmp_path / "evidence"
+    assert nightlab("trial", "export", "s1-t1", "-o", str(folder), home=home).exit_code == 0
+    verified = nightlab("verify", str(folder), "--json", home=tmp_path / "elsewhere", timeout_s=150)
+    assert verified.data["reproduction"]["outcome"] == "equal", verified.out
+
+
 def test_a_trial_whose_snapshot_was_removed_says_so_and_is_not_run(home: Path, task_file: Path) -> None:
     task_file.write_text(TASK.replace("value: 20", "value: 1"))
     assert nightlab("research", "start", str(task_file), "--follow", home=home, timeout_s=150).exit_code == 0

@@ -1,5 +1,6 @@
 """An evidence folder says what it is, and one that was tampered with is refused with the file named."""
 
+import dataclasses
 import hashlib
 import os
 from collections.abc import Callable
@@ -9,8 +10,11 @@ from pathlib import Path
 import pytest
 from ended_session import ended_session
 
+from agent.data import DataFingerprints
 from agent.planner.compared import hold_against
 from agent.store.store import AgentStore
+from agent.task import DataSource
+from nightlab.trials.again import data_lack
 from nightlab.trials.evidence import CODE, SUMS, TRIAL, FolderTaken, write_evidence
 from nightlab.trials.foreign_folder import Refused, read_evidence
 from nightlab.trials.record import TrialRecord, read_record
@@ -152,3 +156,30 @@ def test_a_tampered_folder_is_refused_with_the_file_named(folder: Path, tamper: 
     said = tamper(folder)
     with pytest.raises(Refused, match=said):
         read_evidence(folder)
+
+
+def test_data_that_changed_since_is_named(tmp_path: Path) -> None:
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "a.png").write_text("1")
+    (tmp_path / "labels.csv").write_text("a,1\n")
+    sources = [DataSource(path=str(tmp_path / name), fingerprint="sha256") for name in ("images", "labels.csv")]
+    recorded = DataFingerprints(sources).look().text
+    assert data_lack(sources, recorded) is None
+    (tmp_path / "labels.csv").write_text("a,2\n")
+    lack = data_lack(sources, recorded)
+    assert lack is not None
+    assert str(tmp_path / "labels.csv") in lack.text
+    assert "images" not in lack.text
+
+
+def test_a_scorer_goes_with_the_evidence_and_is_run_after_the_training(record: TrialRecord, ended: Path) -> None:
+    runtime = FakeRuntime(lambda _: FakeOutcome())
+    scorer = runtime.submit(JobSpec(experiment_name="toy", command="python score.py", idempotency_token="key/score"))
+    scored = dataclasses.replace(record, score_job=scorer)
+    folder = ended / "scored"
+    held = hold_against(record.siblings, record.siblings, record.task)
+    write_evidence(folder, scored, POINTS, held, home=ended)
+    evidence = read_evidence(folder)
+    assert evidence.scorer is not None
+    assert evidence.scorer.command == "python score.py"
+    assert evidence.scorer.idempotency_token is None

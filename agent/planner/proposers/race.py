@@ -14,10 +14,10 @@ import numpy as np
 from agent.planner import seeds
 from agent.planner.configuration import configuration_id, default_params
 from agent.planner.history import History, Proposal
-from agent.planner.standings import params_of, standings
+from agent.planner.standings import means_so_far, params_of, standings
 from agent.planner.statistics.correction import Standing
 from agent.planner.surrogate import Belief, expected_gain
-from agent.store.views import ParamValue, Purpose, TrialState
+from agent.store.views import ParamValue, Purpose
 from agent.task import Direction, Task
 
 FEWEST = 6
@@ -95,7 +95,7 @@ class Race:
         return others[at].configuration, float(worth[at])
 
     def _is_measured(self, history: History, configuration: str) -> bool:
-        return any(t.configuration == configuration and t.state is TrialState.MEASURED for t in history.search)
+        return configuration in means_so_far(self._task, history)
 
     def _proposal(self, params: dict[str, ParamValue], name: str, seed: int, why: str) -> Proposal:
         return Proposal(

@@ -7,7 +7,7 @@ from agent.planner.geometry import Geometry
 from agent.planner.history import History, Proposal
 from agent.planner.proposers.drawing import source_for, uniform_places
 from agent.planner.repetition import Tried
-from agent.store.views import Purpose
+from agent.store.views import ParamValue, Purpose
 from agent.task import Task
 
 _N_REDRAWS = 50
@@ -44,14 +44,15 @@ class RandomPoints:
             else:
                 break
             names.add(name)
-            found.append(
-                Proposal(
-                    params=params,
-                    configuration=name,
-                    seed=self._task.seeds.search,
-                    purpose=Purpose.SEARCH,
-                    suggested_by=self.name,
-                    why="drawn at random from the whole space",
-                )
-            )
+            found.append(self._proposal(params))
         return found
+
+    def _proposal(self, params: dict[str, ParamValue]) -> Proposal:
+        return Proposal(
+            params=params,
+            configuration=configuration_id(params),
+            seed=self._task.seeds.search,
+            purpose=Purpose.SEARCH,
+            suggested_by=self.name,
+            why="drawn at random from the whole space",
+        )

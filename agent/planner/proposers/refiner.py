@@ -10,6 +10,8 @@ Kriging is well-suited to parallelize optimization, 2010, for running trials.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from agent.planner.configuration import configuration_id
@@ -17,7 +19,7 @@ from agent.planner.geometry import Geometry, Vector
 from agent.planner.history import History, Proposal
 from agent.planner.proposers.drawing import source_for, uniform_places
 from agent.planner.repetition import Tried
-from agent.planner.standings import values_so_far
+from agent.planner.standings import means_so_far, values_so_far
 from agent.planner.surrogate import Surrogate, expected_gain
 from agent.store.views import ParamValue, Purpose, TrialState, TrialView
 from agent.task import CategoricalParameter, Direction, Task
@@ -78,17 +80,16 @@ class Refiner:
 
     def _known(self, history: History) -> list[tuple[TrialView, float, int]]:
         """Trial, mean goodness and number of values: the best and the newest, in the order of the trials."""
-        values = values_so_far(self._task, history)
-        return [
-            (trial, self._sign * float(np.mean(values[trial.configuration])), len(values[trial.configuration]))
-            for trial in (history.search if len(history.search) <= N_POINTS else self._chosen(history, values))
-            if trial.state is TrialState.MEASURED and trial.configuration in values
-        ]
+        means = means_so_far(self._task, history)
+        trials = history.search if len(history.search) <= N_POINTS else self._chosen(history, means)
+        seen = [t for t in trials if t.state is TrialState.MEASURED and t.configuration in means]
+        values = values_so_far(self._task, history, [t.configuration for t in seen])
+        return [(t, self._sign * means[t.configuration], len(values[t.configuration])) for t in seen]
 
-    def _chosen(self, history: History, values: dict[str, list[float]]) -> list[TrialView]:
-        measured = [t for t in history.search if t.state is TrialState.MEASURED and t.configuration in values]
+    def _chosen(self, history: History, means: Mapping[str, float]) -> list[TrialView]:
+        measured = [t for t in history.search if t.state is TrialState.MEASURED and t.configuration in means]
         newest = measured[-N_POINTS // 3 :]
-        best = sorted(measured, key=lambda t: -self._sign * sum(values[t.configuration]) / len(values[t.configuration]))
+        best = sorted(measured, key=lambda t: -self._sign * means[t.configuration])
         wanted = {t.trial_id for t in (*newest, *best[: N_POINTS - len(newest)])}
         return [t for t in measured if t.trial_id in wanted]
 
