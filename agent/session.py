@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -19,7 +19,7 @@ from agent.checkpoints import PRUNE_EVERY, open_checkpoints, prune
 from agent.data import DataFingerprints
 from agent.deps import Deps, Memory
 from agent.earlier import earlier_losers
-from agent.planner.plan import Phase, Plan, first_plan
+from agent.planner.plan import Phase, Plan, first_plan, reopened
 from agent.planner.plan_text import plan_from_json
 from agent.planner.proposers.protocol import Proposer
 from agent.state import GRAPH_VERSION, AgentState, Outcome
@@ -255,11 +255,11 @@ def _newest_plan(writer: FencedWriter, task: Task) -> Plan:
     revisions = writer.store.plans(writer.session_id)
     if not revisions:
         return first_plan(task)
-    plan = plan_from_json(revisions[-1].plan_json)
+    plan = plan_from_json(revisions[-1].plan_json, task)
     is_open = any(trial.state is TrialState.PROPOSED for trial in writer.store.trials(writer.session_id))
     if plan.phase is Phase.DONE and is_open:
         # A failed session was resumed and its trials are to be run again.
-        return replace(plan, phase=Phase.SEARCH, search_closed=None, spent=None)
+        return reopened(plan)
     return plan
 
 

@@ -10,6 +10,7 @@ from agent.store.store import AgentStore
 from agent.store.views import ParamValue, Purpose, SessionView, TrialState, TrialView
 from agent.task import Task
 
+from .hypotheses_page import plan_data, print_plan
 from .output import ago, duration, plural, print_table
 
 N_LINES = 8
@@ -20,6 +21,7 @@ def session_data(store: AgentStore, session_id: str) -> dict[str, object]:
     return {
         "session": asdict(session),
         "budgets": [asdict(cap) for cap in caps_of(session)],
+        **plan_data(store, session_id),
         "trials": [asdict(trial) for trial in store.trials(session_id)],
         "activity": [asdict(line) for line in store.activity(session_id)],
     }
@@ -60,6 +62,7 @@ def print_session(store: AgentStore, session_id: str) -> None:
             [_row(trial) for trial in _newest_and_best(session, trials)],
             state_column=2,
         )
+    print_plan(store, session_id)
     lines = store.activity(session_id, N_LINES)
     if lines:
         print()

@@ -22,7 +22,7 @@ from types import FrameType
 from agent.checkpoints import quiet_environment
 from agent.session import SessionDeps, run_session
 from agent.store.store import AgentStore, SessionHeld, SessionNotFound, SessionNotRunnable
-from agent.store.views import ActivityView, LookView, SessionView, TrialView
+from agent.store.views import ActivityView, LookView, PlanView, SessionView, TrialView
 from agent.waiting import EventPump, Waiter
 from runtime_client.client import RuntimeClient
 from runtime_client.protocol import Runtime
@@ -108,6 +108,9 @@ class _AsItWillBe:
 
     def looks(self, session_id: str) -> list[LookView]:
         return self._store.looks(session_id)
+
+    def plans(self, session_id: str) -> list[PlanView]:
+        return self._store.plans(session_id)
 
 
 def _leave_on_signals(leaving: threading.Event) -> None:

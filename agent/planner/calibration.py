@@ -26,7 +26,7 @@ class Calibration:
         noun = "prediction" if self.n == 1 else "predictions"
         return (
             f"{self.n} {noun} scored: Brier {self.brier:.3f} (0 is best; always saying the base rate of "
-            f"{self.base_rate:.0%} would give {self.brier_of_base_rate:.3f})"
+            f"{100 * self.base_rate:.0f} % would give {self.brier_of_base_rate:.3f})"
         )
 
 

@@ -12,17 +12,18 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from agent.planner.budget import Spend, reserve_reached, spent
-from agent.planner.claims import first_claim
-from agent.planner.configuration import configuration_id, default_params, size
+from agent.planner.claims import first_claim, judged_at_the_end, judged_on_the_way, opened, predicted
+from agent.planner.configuration import size
+from agent.planner.confirming import arms, confirming_work, fresh_seeds, is_confirmed
 from agent.planner.held_out import HeldOutLedger
 from agent.planner.history import History, Proposal
-from agent.planner.hypothesis import Hypothesis
+from agent.planner.hypothesis import Hypothesis, Status
 from agent.planner.objective import reaches
 from agent.planner.proposers.default_first import DefaultFirst
 from agent.planner.proposers.protocol import Proposer
-from agent.planner.proposers.replicator import Arm, Replicator, fresh_seeds
-from agent.planner.standings import leader
-from agent.store.views import Purpose, TrialState, TrialView
+from agent.planner.ranking import Ranking, ranking
+from agent.planner.statistics import Standing
+from agent.store.views import Purpose, TrialView
 from agent.task import Task
 
 
@@ -84,27 +85,58 @@ def first_plan(task: Task) -> Plan:
 
 def revised(plan: Plan, task: Task, history: History, spend: Spend) -> Plan:
     """The plan after what is known now; the same object when nothing changed."""
+    ranks = ranking(task, history)
+    best = ranks.leader
     used_up = plan.spent or spent(task, spend)
-    closed = plan.search_closed or used_up or _search_closes(task, history, spend)
-    best = leader(task, history)
+    closed = plan.search_closed or used_up or _search_closes(task, history, spend, best)
     chosen = plan.chosen
     if chosen is None and closed is not None and best is not None and search_has_ended(_without_ready_search(history)):
         chosen = best.configuration
-    phase = _phase(task, history, chosen, closed=closed is not None, is_spent=used_up is not None)
-    default = configuration_id(default_params(task))
+    found = replace(plan, spent=used_up, search_closed=closed, chosen=chosen)
+    found = replace(found, phase=_phase(found, task, history))
+    found = replace(found, hypotheses=_judged(found, task, history, ranks))
     found = replace(
-        plan,
-        phase=phase,
-        spent=used_up,
-        search_closed=closed,
-        chosen=chosen,
-        incumbent=default if best is not None else None,
+        found,
+        incumbent=_incumbent(found, ranks),
         leader=best.configuration if best else None,
-        leader_value=best.value if best else None,
+        leader_value=plan.leader_value if best is None or best.configuration == plan.leader else best.mean,
     )
     if found == plan:
         return plan
-    return replace(found, revision=plan.revision + 1, reason=_what_changed(plan, found, best))
+    return replace(found, revision=plan.revision + 1, reason=_what_changed(plan, found, history))
+
+
+def reopened(plan: Plan) -> Plan:
+    """A plan that was done goes on: what was closed without a decision is open again."""
+    undecided = (Status.INCONCLUSIVE, Status.DROPPED)
+    return replace(
+        plan,
+        phase=Phase.SEARCH,
+        search_closed=None,
+        spent=None,
+        hypotheses=tuple(replace(h, status=Status.OPEN) if h.status in undecided else h for h in plan.hypotheses),
+    )
+
+
+def _judged(plan: Plan, task: Task, history: History, ranks: Ranking) -> tuple[Hypothesis, ...]:
+    """The claims, new ones opened first, so that no share depends on what is read after it."""
+    is_over = plan.phase is Phase.DONE
+    first, *others = opened(plan.hypotheses, task, history, ranks)
+    if plan.chosen is not None:
+        if first.configuration is None and plan.chosen != first.reference:
+            first = replace(first, prediction=predicted(task, history, ranks, plan.chosen, first.alpha))
+        first = judged_at_the_end(first, task, history, plan.chosen, is_over=is_over)
+    elif is_over:
+        first = replace(first, status=Status.DROPPED, note="the session ended before anything was chosen")
+    return first, *(judged_on_the_way(one, task, history, is_over=is_over) for one in others)
+
+
+def _incumbent(plan: Plan, ranks: Ranking) -> str | None:
+    """The best standing of the configurations that were shown to beat the default, else the default."""
+    if ranks.leader is None:
+        return None
+    shown = {h.configuration for h in plan.hypotheses if h.status is Status.SUPPORTED}
+    return next((s.configuration for s in ranks.standings if s.configuration in shown), plan.claim.reference)
 
 
 def next_work(plan: Plan, task: Task, history: History, n: int, search: Proposer) -> list[Proposal]:
@@ -115,21 +147,17 @@ def next_work(plan: Plan, task: Task, history: History, n: int, search: Proposer
     if plan.search_closed is None:
         room = n_search_trials(task) - len(history.search)
         first = DefaultFirst(task).ask(history, min(n, room))
-        work = first or search.ask(history, min(n, room))
+        work = [_labelled(p, plan) for p in first or search.ask(history, min(n, room))]
     n_new = sum(1 for proposal in work if proposal.purpose is Purpose.SEARCH)
     if plan.search_closed is not None or len(history.search) + n_new >= n_search_trials(task):
-        work.extend(_confirming_work(plan, task, history, n - len(work)))
+        work.extend(confirming_work(task, history, plan.chosen, plan.claim, n - len(work)))
     return work[:n]
 
 
-def arms(task: Task, history: History, chosen: str | None) -> tuple[Arm, ...]:
-    """The sides that are compared: the default, and the chosen configuration once there is one and it is another."""
-    params = default_params(task)
-    default = Arm(name="default", params=params, configuration=configuration_id(params))
-    if chosen is None or chosen == default.configuration:
-        return (default,)
-    found = next(trial.params for trial in history.search if trial.configuration == chosen)
-    return default, Arm(name="best", params=found, configuration=chosen)
+def _labelled(proposal: Proposal, plan: Plan) -> Proposal:
+    """With the claim that it is evidence for, where that is open already."""
+    about = plan.about(proposal.configuration) if proposal.purpose is Purpose.REPLICATE else None
+    return proposal if about is None else replace(proposal, hypothesis=about.hypothesis_id)
 
 
 def n_search_trials(task: Task) -> int:
@@ -142,37 +170,10 @@ def search_has_ended(history: History) -> bool:
     return all(trial.is_ended for trial in history.search)
 
 
-def _confirming_work(plan: Plan, task: Task, history: History, n: int) -> list[Proposal]:
-    sides = arms(task, history, plan.chosen)
-    work: list[Proposal] = []
-    for side in reversed(sides):
-        work.extend(Replicator(task, side, sides).ask(history, n - len(work)))
-    if plan.chosen is not None:
-        work.extend(_looks(task, history, sides[-1], n - len(work)))
-    return work
-
-
-def _looks(task: Task, history: History, chosen: Arm, n: int) -> list[Proposal]:
-    """What is missing of the held-out looks; a look that failed was a look."""
-    ledger = HeldOutLedger.of(task, history)
-    wanted = range(len(ledger.looks) + 1, ledger.n_allowed + 1)
-    return [
-        Proposal(
-            params=chosen.params,
-            configuration=chosen.configuration,
-            seed=task.seeds.first_fresh + look - 1,
-            purpose=Purpose.HELD_OUT,
-            suggested_by="replicator",
-            why=f"look {look} of {ledger.n_allowed} at {ledger.metric}, for the chosen configuration alone",
-        )
-        for look in list(wanted)[: max(n, 0)]
-    ]
-
-
-def _search_closes(task: Task, history: History, spend: Spend) -> str | None:
-    best = history.best(task.objective.direction)
-    if best is not None and best.value is not None and reaches(best.value, task.objective):
-        return f"the target {task.objective.target:g} was reached by {best.trial_id}"
+def _search_closes(task: Task, history: History, spend: Spend, best: Standing | None) -> str | None:
+    if best is not None and reaches(best.mean, task.objective):
+        who = next(trial.trial_id for trial in history.search if trial.configuration == best.configuration)
+        return f"the target {task.objective.target:g} was reached by {who}"
     if len(history.search) >= n_search_trials(task) and search_has_ended(history):
         is_whole = n_search_trials(task) < task.budgets.trials
         return "every configuration of the space was tried" if is_whole else "all search trials have ended"
@@ -181,19 +182,18 @@ def _search_closes(task: Task, history: History, spend: Spend) -> str | None:
     return reserve_reached(task, history, spend)
 
 
-def _phase(task: Task, history: History, chosen: str | None, *, closed: bool, is_spent: bool) -> Phase:
-    if is_spent:
+def _phase(plan: Plan, task: Task, history: History) -> Phase:
+    if plan.spent is not None:
         return (
             Phase.DONE
             if not history.wanted_in_flight
             else (Phase.CONFIRM if search_has_ended(history) else Phase.SEARCH)
         )
-    if not closed or not search_has_ended(_without_ready_search(history)):
+    if plan.search_closed is None or not search_has_ended(_without_ready_search(history)):
         return Phase.SEARCH
-    if history.best(task.objective.direction) is None:
+    if plan.chosen is None:
         return Phase.DONE if not history.wanted_in_flight else Phase.SEARCH
-    sides = arms(task, history, chosen)
-    if not all(_is_measured(history, side, seed) for side in sides for seed in fresh_seeds(task, history, sides)):
+    if not is_confirmed(task, history, arms(task, history, plan.chosen), plan.claim):
         return Phase.CONFIRM
     if not HeldOutLedger.of(task, history).is_complete:
         return Phase.HELD_OUT
@@ -206,11 +206,6 @@ def _without_ready_search(history: History) -> History:
     return replace(history, search=tuple(t for t in history.search if t.trial_id not in ready))
 
 
-def _is_measured(history: History, side: Arm, seed: int) -> bool:
-    run = history.replicates.get((side.configuration, seed))
-    return run is not None and run.state is TrialState.MEASURED
-
-
 def unwanted(plan: Plan, task: Task, history: History) -> Sequence[TrialView]:
     """Ready proposals that the plan no longer wants: to be withdrawn, not run."""
     if plan.spent is not None or plan.phase is Phase.DONE:
@@ -218,7 +213,8 @@ def unwanted(plan: Plan, task: Task, history: History) -> Sequence[TrialView]:
     if plan.search_closed is None:
         return ()
     sides = arms(task, history, plan.chosen)
-    wanted = {(side.configuration, seed) for side in sides for seed in fresh_seeds(task, history, sides)}
+    seeds = fresh_seeds(task, history, sides, plan.claim)
+    wanted = {(side.configuration, seed) for side in sides for seed in seeds}
     return [
         trial
         for trial in history.ready
@@ -227,15 +223,36 @@ def unwanted(plan: Plan, task: Task, history: History) -> Sequence[TrialView]:
     ]
 
 
-def _what_changed(old: Plan, new: Plan, best: TrialView | None) -> str:
+def _what_changed(old: Plan, new: Plan, history: History) -> str:
     said = []
-    if new.leader != old.leader and best is not None:
+    if new.leader != old.leader and new.leader is not None:
         before = "" if old.leader_value is None else f" (before: {old.leader_value:.6g})"
-        said.append(f"{best.trial_id} is the best so far with {best.value:.6g}{before}")
+        said.append(f"{_first_trial(history, new.leader)} leads with {new.leader_value:.6g}{before}")
     if new.search_closed and not old.search_closed:
         said.append(f"the search is closed: {new.search_closed}")
+    if new.chosen != old.chosen and new.chosen is not None:
+        said.append(f"the configuration of {_first_trial(history, new.chosen)} is chosen to be confirmed")
     if new.spent and not old.spent:
         said.append(f"nothing more is launched: {new.spent}")
+    said.extend(_about_claims(old, new))
     if new.phase is not old.phase:
         said.append(f"from {old.phase} to {new.phase}")
     return "; ".join(said) or "values changed"
+
+
+def _about_claims(old: Plan, new: Plan) -> list[str]:
+    before = {claim.hypothesis_id: claim for claim in old.hypotheses}
+    said = []
+    for claim in new.hypotheses:
+        known = before.get(claim.hypothesis_id)
+        if known is None:
+            said.append(f"{claim.hypothesis_id} is opened: {claim.statement} (error share {claim.alpha:.2g})")
+        elif claim.status is not known.status:
+            said.append(f"{claim.hypothesis_id} is {claim.status}: {claim.note}")
+        elif claim.n_pairs != known.n_pairs:
+            said.append(f"{claim.hypothesis_id}: evidence {claim.e_value:.3g} after {claim.n_pairs} pairs")
+    return said
+
+
+def _first_trial(history: History, configuration: str) -> str:
+    return next((t.trial_id for t in history.search if t.configuration == configuration), configuration)

@@ -6,12 +6,14 @@ Version 2 holds any number of hypotheses. Version 1, which had no number and one
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from agent.planner.calibration import calibration
-from agent.planner.hypothesis import FINAL, Hypothesis, Prediction, Status
+from agent.planner.claims import first_claim
+from agent.planner.hypothesis import Hypothesis, Prediction, Status
 from agent.planner.plan import Phase, Plan
+from agent.task import Task
 
 VERSION = 2
 
@@ -28,12 +30,16 @@ def plan_to_json(plan: Plan) -> str:
     return json.dumps({"version": VERSION, **data, "calibration": asdict(calibration(plan.hypotheses))}, indent=2)
 
 
-def plan_from_json(text: str) -> Plan:
-    """Raises UnknownPlanVersion when it is newer than this code."""
+def plan_from_json(text: str, task: Task) -> Plan:
+    """Read a plan of any version up to this one.
+
+    Raises:
+        UnknownPlanVersion: it is newer than this code.
+    """
     data: dict[str, Any] = json.loads(text)
     match data.pop("version", 1):
         case 1:
-            return _first_version(data)
+            return _first_version(data, task)
         case 2:
             data.pop("calibration", None)
             hypotheses = tuple(_hypothesis(dict(one)) for one in data["hypotheses"])
@@ -60,31 +66,20 @@ def _hypothesis(data: dict[str, Any]) -> Hypothesis:
     )
 
 
-def _first_version(data: dict[str, Any]) -> Plan:
-    """One hypothesis, judged at one look; its error rate is that of one side of its interval.
+def _first_version(data: dict[str, Any], task: Task) -> Plan:
+    """Its one hypothesis goes on under the rule of today, and says what it began under.
 
     The choice was not part of the plan: where the search had ended it was the incumbent.
     """
     old = data.pop("hypothesis")
     incumbent, value = data.pop("incumbent"), data.pop("incumbent_value")
-    alpha = (1 - old["confidence"]) / 2
-    claim = Hypothesis(
-        hypothesis_id=FINAL,
-        statement=old["statement"],
-        prediction=Prediction(probability=0.5, effect=None, made_by="nobody"),
-        acceptance=old["acceptance"],
-        alpha=alpha,
-        reference="default",
-        configuration=None,
-        budget_share=1.0,
-        opened_at=1,
-    )
+    claim = replace(first_claim(task), note=f"begun by an earlier nightlab under this rule: {old['acceptance']}")
     has_chosen = data["phase"] != Phase.SEARCH
     return _plan(
         {
             **data,
             "hypotheses": (claim,),
-            "error_budget": 2 * alpha,
+            "error_budget": task.trust.error_budget,
             "leader": incumbent,
             "leader_value": value,
             "chosen": incumbent if has_chosen else None,

@@ -10,7 +10,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from agent.store.views import SessionState, TrialState
 
 from . import figures, tables, wording
+from .claims_table import plan_tables
 from .facts import ReportInput, best_trial, default_trial, is_measured
+from .proposers_table import proposer_rows
 from .slots import slot_timeline
 from .timeline import preemptions, segments, slot_use
 
@@ -55,6 +57,8 @@ def build_report(facts: ReportInput) -> str:
         },
         trials=tables.trial_rows(facts),
         failures=tables.failure_rows(facts),
+        plan=plan_tables(facts),
+        proposers=proposer_rows(facts),
         budgets=tables.budget_rows(facts),
         preemptions=tables.preemption_rows(told),
         activity=facts.activity[-MAX_ACTIVITY:],

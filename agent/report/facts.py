@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agent.store.views import ActivityView, LookView, Purpose, SessionView, TrialState, TrialView
+from agent.planner.seeds import is_fresh
+from agent.store.views import ActivityView, LookView, PlanView, Purpose, SessionView, TrialState, TrialView
 from agent.task import Direction, Task
 from runtime_client.models import JobView, MetricPoint, NodeView
 
@@ -19,6 +20,8 @@ class ReportInput:
     activity: tuple[ActivityView, ...] = ()
     looks: tuple[LookView, ...] = ()
     """The ledger of the held-out metric."""
+    plan: PlanView | None = None
+    """The newest revision of the plan; None: there is none yet."""
     jobs: tuple[JobView, ...] = ()
     """The session's jobs, and those that its jobs were preempted for."""
     nodes: tuple[NodeView, ...] = ()
@@ -65,12 +68,13 @@ def default_trial(facts: ReportInput) -> TrialView | None:
 
 
 def replicates(facts: ReportInput, configuration: str) -> dict[int, float]:
-    """Value by seed of a configuration's replicates with fresh seeds."""
+    """Value by seed of a configuration's replicates with fresh seeds; those of the race are no part of the end."""
     return {
         t.seed: t.value
         for t in facts.trials
         if t.purpose is Purpose.REPLICATE
         and t.configuration == configuration
+        and is_fresh(facts.task, t.seed)
         and is_measured(t)
         and t.value is not None
     }

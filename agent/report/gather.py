@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from agent.store.views import ActivityView, LookView, SessionView, TrialView
+from agent.store.views import ActivityView, LookView, PlanView, SessionView, TrialView
 from agent.task import Task
 from runtime_client.errors import NotFound
 from runtime_client.models import JobView, MetricPoint
@@ -29,11 +29,14 @@ class SessionReader(Protocol):
 
     def looks(self, session_id: str) -> Sequence[LookView]: ...
 
+    def plans(self, session_id: str) -> Sequence[PlanView]: ...
+
 
 def gather_report_input(store: SessionReader, client: Runtime, session_id: str) -> ReportInput:
     """Raises RuntimeClientError when the runtime does not answer."""
     session = store.session(session_id)
     jobs = session_jobs(client, session_id)
+    plans = store.plans(session_id)
     jobs += [job for job in beneficiaries(client, jobs) if job.job_id not in {j.job_id for j in jobs}]
     return ReportInput(
         session=session,
@@ -41,6 +44,7 @@ def gather_report_input(store: SessionReader, client: Runtime, session_id: str) 
         trials=tuple(store.trials(session_id)),
         activity=tuple(store.activity(session_id, limit=2000)),
         looks=tuple(store.looks(session_id)),
+        plan=plans[-1] if plans else None,
         jobs=tuple(jobs),
         nodes=tuple(client.nodes()),
         points=_points(client, jobs),

@@ -12,12 +12,17 @@ import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from agent.planner.budget import Spend
+from agent.planner.configuration import canonical, configuration_id
+from agent.planner.history import History
+from agent.planner.plan import Plan, first_plan, revised
+from agent.planner.plan_text import plan_to_json
+from agent.planner.verdict import conclude
 from agent.store.views import (
     ActivityView,
-    FinalResult,
-    Interval,
     LookView,
     ParamValue,
+    PlanView,
     Purpose,
     SessionState,
     SessionView,
@@ -32,6 +37,7 @@ from .facts import ReportInput
 START = 1_800_000_000.0
 N_DEVICES = 2
 RUN_S = 7.0
+N_RACED = 10
 EPOCHS = 60
 DEFAULT: dict[str, ParamValue] = {"lr": 1e-3, "hidden": 32, "alpha": 1e-4, "activation": "relu"}
 BEST: dict[str, ParamValue] = {"lr": 8.1e-3, "hidden": 113, "alpha": 3.2e-4, "activation": "tanh"}
@@ -67,21 +73,28 @@ class _Tape:
 
 
 def sample_report_input() -> ReportInput:
-    """A finished session of 18 + 10 + 1 trials on two slots."""
+    """A finished session on two slots: a search of 18 trials, a race of two challengers, pairs at the end, a look."""
     tape = _Tape(random=random.Random(7), free_at=[START] * N_DEVICES)
     for number in range(1, 19):
         params = DEFAULT if number == 1 else BEST if number == 13 else _draw(tape.random)
         _run(tape, params, seed=0, purpose=Purpose.SEARCH, fails=number in (6, 11))
         if number == 9:
             _preempt_last(tape)
+    for seed in range(100, 100 + N_RACED):
+        for params in (BEST, DEFAULT, tape.trials[7].params)[: 3 if seed < 103 else 2]:
+            _run(tape, params, seed=seed, purpose=Purpose.REPLICATE)
     tape.free_at = [max(tape.free_at)] * N_DEVICES
-    for seed in range(1000, 1005):
+    for seed in range(1000, 1000 + TASK.seeds.fresh):
         for params in (BEST, DEFAULT):
             _run(tape, params, seed=seed, purpose=Purpose.REPLICATE)
     _run(tape, BEST, seed=1000, purpose=Purpose.HELD_OUT)
     end = max(tape.free_at)
+    plan = _plan(tape)
     return ReportInput(
-        session=_session(tape, end),
+        session=_session(tape, plan, end),
+        plan=PlanView(
+            revision=plan.revision, at=end, phase=plan.phase, reason=plan.reason, plan_json=plan_to_json(plan)
+        ),
         task=TASK,
         trials=tuple(tape.trials),
         activity=_activity(tape),
@@ -115,7 +128,7 @@ def sample_node(held_by: tuple[str | None, ...] = (None,) * N_DEVICES) -> NodeVi
 
 
 def configuration_of(params: dict[str, ParamValue]) -> str:
-    return hashlib.sha256(repr(sorted(params.items())).encode()).hexdigest()[:12]
+    return configuration_id(canonical(params, TASK))
 
 
 def _draw(rng: random.Random) -> dict[str, ParamValue]:
@@ -244,34 +257,17 @@ def _preempt_last(tape: _Tape) -> None:
     tape.free_at[device] = (back.ended_at or 0.0) + 0.15
 
 
-def _interval(values: list[float]) -> Interval:
-    mean = sum(values) / len(values)
-    half = 2.776 * math.sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1) / len(values))
-    return Interval(estimate=mean, low=mean - half, high=mean + half, confidence=0.95, n=len(values))
+def _plan(tape: _Tape) -> Plan:
+    """As the planner makes it, revised after every trial."""
+    nothing = Spend(device_seconds=0.0, wall_seconds=0.0)
+    plan = first_plan(TASK)
+    for n in range(1, len(tape.trials) + 1):
+        plan = revised(plan, TASK, History.of(tape.trials[:n]), nothing)
+    return plan
 
 
-def _session(tape: _Tape, end: float) -> SessionView:
-    fresh = [t for t in tape.trials if t.purpose is Purpose.REPLICATE]
-    best = [t.value or 0.0 for t in fresh if t.params == BEST]
-    default = [t.value or 0.0 for t in fresh if t.params == DEFAULT]
-    difference = _interval([b - d for b, d in zip(best, default, strict=True)])
-    result = FinalResult(
-        best=BEST,
-        default=DEFAULT,
-        best_configuration=configuration_of(BEST),
-        default_configuration=configuration_of(DEFAULT),
-        best_mean=_interval(best),
-        default_mean=_interval(default),
-        difference=difference,
-        comparison="better",
-        verdict="supported",
-        held_out_value=0.9597,
-        held_out_looks=1,
-        sentence=(
-            f"The best configuration beats the default: val_accuracy is higher by {difference.estimate:.4f} "
-            f"(95 % interval {difference.low:.4f} to {difference.high:.4f}, 5 fresh seeds each)."
-        ),
-    )
+def _session(tape: _Tape, plan: Plan, end: float) -> SessionView:
+    result = conclude(plan, TASK, History.of(tape.trials))
     return SessionView(
         session_id="s1",
         task_name="digits",
@@ -283,7 +279,7 @@ def _session(tape: _Tape, end: float) -> SessionView:
         fence=1,
         pid=None,
         run_id="0123456789abcdef0123456789abcdef",
-        plan_revision=21,
+        plan_revision=plan.revision,
         n_trials=18,
         device_seconds=sum(t.device_seconds for t in tape.trials),
         wall_seconds=end - START + 2.0,

@@ -124,7 +124,7 @@ def result_from_json(data: dict[str, Any] | None) -> FinalResult | None:
     if data is None:
         return None
     intervals = {
-        name: Interval(**data[name]) if data[name] is not None else None
-        for name in ("best_mean", "default_mean", "difference")
+        name: Interval(**data[name]) if data.get(name) is not None else None
+        for name in ("best_mean", "default_mean", "difference", "estimate")
     }
     return FinalResult(**{**data, **intervals})

@@ -167,7 +167,7 @@ class FinalResult:
     best_mean: Interval | None
     default_mean: Interval | None
     difference: Interval | None
-    """Best minus default over paired fresh seeds, in the metric's own units."""
+    """Best minus default over paired fresh seeds, in the metric's own units; valid at every look."""
     comparison: str
     """better, worse, indistinguishable, invalid: the best against the default."""
     verdict: str
@@ -176,6 +176,20 @@ class FinalResult:
     held_out_looks: int
     sentence: str
     """The same for a person."""
+    n_pairs: int = 0
+    """Pairs on fresh seeds that the verdict was made from; each was a look, and the looks are paid for."""
+    evidence: float | None = None
+    """For better, where it was decided by betting; None: by an earlier nightlab, or there was no second side."""
+    evidence_needed: float | None = None
+    """What decides: 1 over the claim's share of the error budget."""
+    error_budget: float | None = None
+    """Chance at most that the whole session makes any false claim of better."""
+    n_claims: int = 0
+    """Claims about challengers that were made on the way, from the same budget."""
+    estimate: Interval | None = None
+    """What the best configuration is worth, free of the luck by which it was chosen as far as `basis` says."""
+    basis: str | None = None
+    """fresh, shrunk or as_measured: what `estimate` rests on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,6 +44,11 @@ MACHINE = Actor(name="node:lab")
 _SIGTERM, _SIGKILL = -15, -9
 
 
+def _run_id(number: int) -> str:
+    """Of the job with that number."""
+    return f"{number:032x}"
+
+
 @cache
 def _patterns() -> tuple[ExitPattern, ...]:
     return parse_patterns(files("runtime.model").joinpath("exit_patterns.toml").read_text())
@@ -75,6 +80,7 @@ class LabCluster:
         self.feed: list[EventView] = []
         """All that was announced, also what has no number."""
         self._course_of = course_of
+        self._jobs_by_run: dict[str, str] = {}
         self._running: dict[str, LabJob] = {}
         self._fresh = Fresh()
         self._heap: list[tuple[float, int, Callable[[], None]]] = []
@@ -97,7 +103,7 @@ class LabCluster:
         for position, spec in enumerate(specs):
             number = len(self.jobs) + 1
             entry = Submission(
-                spec=spec, spec_json=spec.model_dump(mode="json"), run_id=f"{number:032x}", position=position
+                spec=spec, spec_json=spec.model_dump(mode="json"), run_id=_run_id(number), position=position
             )
             try:
                 taken = take(draft, entry, known, self._fresh, number=number, policy=self.policy)
@@ -115,6 +121,10 @@ class LabCluster:
         draft = self._draft()
         draft.add_all(events_from_cancel(self.state.jobs[job_id], reason), OWNER)
         self._settle(draft)
+
+    def job_of_run(self, run_id: str) -> str | None:
+        """The job whose own run it is; None: it is no job's."""
+        return self._jobs_by_run.get(run_id)
 
     def plan(self, at_s: float, happen: Callable[[], None]) -> None:
         """Have something happen at a time to come."""
@@ -142,6 +152,7 @@ class LabCluster:
 
     def _keep(self, taken: Taken) -> None:
         spec = taken.spec
+        self._jobs_by_run[_run_id(len(self.jobs) + 1)] = taken.job_id
         self.jobs[taken.job_id] = LabJob(
             job_id=taken.job_id,
             spec=spec,

@@ -177,7 +177,8 @@ class SimulatedRuntime:
         return self.runs.create(run)
 
     def run(self, run_id: str) -> RunView:
-        return self.runs.get(run_id)
+        job_id = self.cluster.job_of_run(run_id)
+        return self.runs.get(run_id) if job_id is None else self._run_of(job_id)
 
     def update_run(self, run_id: str, update: RunUpdate) -> RunView:
         return self.runs.update(run_id, update)
@@ -204,6 +205,21 @@ class SimulatedRuntime:
             if next_s is None:
                 return
             self.cluster.advance_to(next_s)
+
+    def _run_of(self, job_id: str) -> RunView:
+        """A job's own run, from what the job has logged."""
+        row, job = self.cluster.rows[job_id], self.cluster.jobs[job_id]
+        job.log_until(self.cluster.now)
+        return RunView(
+            run_id=row.run_id,
+            experiment_name=row.experiment,
+            run_name=job.spec.mlflow_run_name or job_id,
+            parent_run_id=job.spec.mlflow_parent_run_id,
+            status=self.cluster.run_status.get(job_id, "SCHEDULED"),
+            params={name: str(value) for name, value in job.spec.parameters.items()},
+            tags=job.spec.tags,
+            latest={point.key: point.value for point in job.points},
+        )
 
     def _after(self, since: int) -> int:
         """Where in the feed the events after `since` begin."""

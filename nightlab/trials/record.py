@@ -131,10 +131,11 @@ def shelves(store: AgentStore) -> list[Shelf]:
 
 def shelf_of(store: AgentStore, session_id: str) -> Shelf:
     session = store.session(session_id)
+    task = Task.model_validate_json(session.task_json)
     plans = store.plans(session_id)
-    hypotheses = plan_from_json(plans[-1].plan_json).hypotheses if plans else ()
+    hypotheses = plan_from_json(plans[-1].plan_json, task).hypotheses if plans else ()
     return Shelf(
-        task=Task.model_validate_json(session.task_json),
+        task=task,
         trials=store.trials(session_id),
         suggestions=store.suggestions(session_id),
         best_configuration=session.result.best_configuration if session.result else None,

@@ -91,7 +91,7 @@ def finishes_as_if_undisturbed(world: World) -> None:
 
 
 def small(home: Path) -> World:
-    return a_world(home, task=a_task(budgets={"trials": 4}, seeds={"fresh": 2}))
+    return a_world(home, task=a_task(budgets={"trials": 4}, seeds={"fresh": 2, "max_pairs": 2}))
 
 
 def at_points(home: Path, kill: Callable[[World, int], bool], points: range) -> int:

@@ -27,17 +27,20 @@ def a_claim(probability: float, status: Status) -> Hypothesis:
 
 
 def test_a_plan_of_the_first_version_is_still_read() -> None:
-    plan = plan_from_json((SAMPLES / "plan.v1.json").read_text())
+    task = a_task()
+    plan = plan_from_json((SAMPLES / "plan.v1.json").read_text(), task)
     assert (plan.revision, plan.phase, plan.leader, plan.chosen) == (4, Phase.CONFIRM, "8a8f3f4f7d2c", "8a8f3f4f7d2c")
     assert plan.claim.alpha == pytest.approx(0.025)
     assert plan.next_trials == ("s1-t7", "s1-t8")
-    assert plan_from_json(plan_to_json(plan)) == plan
+    assert "looked at once" in plan.claim.note
+    assert plan.claim.acceptance == first_plan(task).claim.acceptance
+    assert plan_from_json(plan_to_json(plan), task) == plan
 
 
 def test_a_plan_of_a_later_version_is_refused_with_what_to_do() -> None:
     newer = json.dumps({**json.loads(plan_to_json(first_plan(a_task()))), "version": 3})
     with pytest.raises(UnknownPlanVersion, match=r"version 3.*up to 2.*newer nightlab"):
-        plan_from_json(newer)
+        plan_from_json(newer, a_task())
 
 
 def test_the_claim_owns_half_of_the_error_budget_before_the_first_trial() -> None:

@@ -144,7 +144,7 @@ def test_the_search_seed_is_never_a_fresh_one() -> None:
 
 
 def test_done_when_everything_is_measured_and_nothing_is_in_flight() -> None:
-    task = a_task(budgets={"trials": 2})
+    task = a_task(budgets={"trials": 2}, seeds={"fresh": 3, "max_pairs": 3})
     look = a_trial(task, 20, GOOD, 0.8, seed=1000, purpose=Purpose.HELD_OUT)
     trials = [*a_search(task, 2), *replicates(task, DEFAULT, 3), *replicates(task, GOOD, 6, 0.9), look]
     assert plan_after(task, *trials).phase is Phase.DONE
@@ -250,4 +250,4 @@ def test_the_message_of_a_hopeless_session_says_what_was_seen_and_what_to_do() -
 def test_a_plan_survives_its_json() -> None:
     task = a_task()
     plan = replace(plan_after(task, *a_search(task)), next_trials=("s1-t4",))
-    assert plan_from_json(plan_to_json(plan)) == plan
+    assert plan_from_json(plan_to_json(plan), task) == plan

@@ -13,6 +13,10 @@ from agent.task import Task
 
 DEFAULT = {"x": 0.2, "kind": "a"}
 GOOD = {"x": 0.7, "kind": "a"}
+CLEAR: list[float | None] = [0.80, 0.81, 0.82, 0.80, 0.81, 0.82, 0.80, 0.81]
+MIDDLE: list[float | None] = [0.50, 0.52, 0.51, 0.50, 0.52, 0.51, 0.50, 0.52]
+NOISY: list[float | None] = [0.50, 0.55, 0.45, 0.56, 0.49, 0.50, 0.45, 0.58]
+BAD: list[float | None] = [0.30, 0.31, 0.32, 0.30, 0.31, 0.32, 0.30, 0.31]
 
 
 def found_with(task: Task, best: list[float | None], default: list[float | None], *more: TrialView) -> FinalResult:
@@ -28,20 +32,20 @@ def found_with(task: Task, best: list[float | None], default: list[float | None]
 
 
 def test_a_clear_gain_on_fresh_seeds_supports_the_claim() -> None:
-    result = found_with(a_task(), [0.80, 0.81, 0.82], [0.50, 0.52, 0.51])
+    result = found_with(a_task(), CLEAR, MIDDLE)
     assert (result.comparison, result.verdict) == ("better", "supported")
     assert result.difference is not None
-    assert result.difference.estimate == pytest.approx(0.3)
+    assert result.difference.estimate == pytest.approx(0.29875)
     assert result.best["x"] == 0.7
 
 
 def test_a_winner_by_luck_is_not_told_from_the_default() -> None:
-    result = found_with(a_task(), [0.50, 0.55, 0.45], [0.52, 0.50, 0.51])
+    result = found_with(a_task(), NOISY, MIDDLE)
     assert (result.comparison, result.verdict) == ("indistinguishable", "inconclusive")
 
 
 def test_a_best_that_is_worse_on_fresh_seeds_refutes_the_claim() -> None:
-    result = found_with(a_task(), [0.30, 0.31, 0.32], [0.50, 0.52, 0.51])
+    result = found_with(a_task(), BAD, MIDDLE)
     assert (result.comparison, result.verdict) == ("worse", "refuted")
 
 
@@ -52,10 +56,9 @@ def test_search_values_are_no_evidence() -> None:
 
 
 def test_only_whole_pairs_count() -> None:
-    result = found_with(a_task(), [0.80, None, 0.82], [0.50, 0.52, 0.51])
-    assert result.difference is not None
-    assert result.difference.n == 2
-    assert result.comparison == "better"
+    result = found_with(a_task(), [0.9, None, *CLEAR[2:]], MIDDLE)
+    assert result.n_pairs == 7
+    assert "1 pair left out since a side gave no value" in result.sentence
 
 
 def test_a_default_that_was_not_beaten_is_said_so() -> None:
@@ -85,6 +88,6 @@ def test_no_result_without_any_value() -> None:
 def test_the_held_out_value_is_reported_and_counted() -> None:
     task = a_task()
     look = a_trial(task, 30, GOOD, 0.77, seed=1000, purpose=Purpose.HELD_OUT)
-    result = found_with(task, [0.80, 0.81, 0.82], [0.50, 0.52, 0.51], look)
+    result = found_with(task, CLEAR, MIDDLE, look)
     assert (result.held_out_value, result.held_out_looks) == (0.77, 1)
     assert "test_score 0.77" in result.sentence

@@ -9,7 +9,16 @@ import pytest
 from rich.console import Console
 
 from agent.report.sample import TASK, sample_report_input
-from agent.store.views import ActivityView, LookView, Purpose, SessionState, SessionView, TrialState, TrialView
+from agent.store.views import (
+    ActivityView,
+    LookView,
+    PlanView,
+    Purpose,
+    SessionState,
+    SessionView,
+    TrialState,
+    TrialView,
+)
 from nightlab.live import LiveView, Phase, SnapshotSource
 from runtime_client.fake import FakeOutcome, FakeRuntime
 from runtime_client.models import JobSpec, SessionFence
@@ -35,6 +44,9 @@ class Shelf:
         return self.lines[-limit:]
 
     def looks(self, session_id: str) -> list[LookView]:
+        return []
+
+    def plans(self, session_id: str) -> list[PlanView]:
         return []
 
 

@@ -26,6 +26,18 @@ def test_a_job_starts_logs_and_succeeds_at_its_time() -> None:
     assert [point.value for point in runtime.metrics(job.job_id, keys=["score"])] == [0.1, 0.2, 0.3, 0.4]
 
 
+def test_the_run_of_a_job_holds_what_it_logged() -> None:
+    runtime = a_runtime()
+    job = runtime.submit(a_spec())
+    advance(runtime, 60)
+    run = runtime.run(job.run_id)
+    assert (run.status, run.latest, run.params) == ("RUNNING", {"score": 0.2}, {"name": "a"})
+    advance(runtime, 60)
+    assert (runtime.run(job.run_id).status, runtime.run(job.run_id).latest) == ("FINISHED", {"score": 0.4})
+    with pytest.raises(NotFound):
+        runtime.run("unknown")
+
+
 def test_a_known_token_returns_the_earlier_job() -> None:
     runtime = a_runtime()
     first, second = runtime.submit_many([a_spec(idempotency_token="t"), a_spec(idempotency_token="t")])

@@ -26,6 +26,9 @@ class Reader:
     def looks(self, session_id):
         return self.facts.looks
 
+    def plans(self, session_id):
+        return [self.facts.plan]
+
 
 def runtime() -> FakeRuntime:
     return FakeRuntime(lambda spec: FakeOutcome(curves={"val_accuracy": [0.5, 0.6, 0.7]}, duration_s=10.0))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.planner.history import History, Proposal
-from agent.store.views import ParamValue, Purpose, TrialState
+from agent.store.views import ParamValue, Purpose
 from agent.task import Task
 
 
@@ -20,30 +20,14 @@ class Arm:
     configuration: str
 
 
-def fresh_seeds(task: Task, history: History, arms: Sequence[Arm]) -> list[int]:
-    """The seeds that count: the first `seeds.fresh` that failed on no arm.
-
-    A seed on which one arm gave no value is dropped for all (the pair is broken) and replaced by the next one; at
-    most twice as many seeds as planned are ever tried, so a configuration that always fails ends too.
-    """
-    planned = task.seeds.fresh
-    first = task.seeds.first_fresh
-    tried = [seed for seed in range(first, first + 2 * planned + 1) if seed != task.seeds.search]
-    usable = []
-    for seed in tried[: 2 * planned]:
-        runs = (history.replicates.get((arm.configuration, seed)) for arm in arms)
-        if not any(run is not None and run.state is TrialState.INVALID for run in runs):
-            usable.append(seed)
-    return usable[:planned]
-
-
 class Replicator:
-    """Asks for what is missing on one arm so that all arms have the same fresh seeds."""
+    """Asks for what is missing of one arm on the given seeds."""
 
-    def __init__(self, task: Task, arm: Arm, arms: Sequence[Arm]) -> None:
+    def __init__(self, task: Task, arm: Arm, seeds: Sequence[int], hypothesis: str) -> None:
         self._task = task
         self._arm = arm
-        self._arms = arms
+        self._seeds = seeds
+        self._hypothesis = hypothesis
 
     @property
     def name(self) -> str:
@@ -54,11 +38,7 @@ class Replicator:
 
     def ask(self, history: History, n: int) -> list[Proposal]:
         arm = self._arm
-        missing = [
-            seed
-            for seed in fresh_seeds(self._task, history, self._arms)
-            if (arm.configuration, seed) not in history.replicates
-        ]
+        missing = [seed for seed in self._seeds if (arm.configuration, seed) not in history.replicates]
         return [
             Proposal(
                 params=arm.params,
@@ -67,6 +47,7 @@ class Replicator:
                 purpose=Purpose.REPLICATE,
                 suggested_by="replicator",
                 why=f"fresh seed {seed} for the {arm.name} configuration: its search value is biased by the choice",
+                hypothesis=self._hypothesis,
             )
             for seed in missing[: max(n, 0)]
         ]
