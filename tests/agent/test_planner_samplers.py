@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from agent_worlds import a_task, a_world
 from planner_builders import a_history, a_trial
 
-from agent.planner.against_control import against_control
 from agent.planner.configuration import problems
 from agent.planner.history import History
 from agent.planner.portfolio import Portfolio
@@ -150,19 +148,3 @@ def test_a_session_tries_a_person_s_idea_right_after_the_default(tmp_path: Path)
 def test_the_portfolio_has_nothing_to_say_before_it_is_asked() -> None:
     task = a_task(space=MIXED)
     assert Portfolio(task, [RandomPoints(task)]).escalations == ()
-
-
-def test_a_proposer_is_held_against_the_control_arm_in_the_direction_of_the_task() -> None:
-    task = a_task(space=MIXED, objective={"metric": "loss", "direction": "minimize"})
-    points = RandomPoints(task).ask(a_history(), 3)
-    made_by = ("default", "optuna", "refiner")
-    history = a_history(
-        *(
-            replace(a_trial(task, n, p.params, value), suggested_by=name)
-            for n, (p, value, name) in enumerate(zip(points, (0.5, 0.4, 0.1), made_by, strict=True), start=1)
-        )
-    )
-    control, refiner = against_control(history, task)
-    assert (control.best, control.gain_over_control) == (0.4, 0.0)
-    assert refiner.gain_over_control == pytest.approx(0.3)
-    assert "+0.3 against the control arm" in refiner.sentence
