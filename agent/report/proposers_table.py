@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from agent.planner.configuration import configuration_id, default_params
 from agent.planner.history import History
 from agent.planner.objective import gain
+from agent.planner.portfolio import CONTROL
 from agent.planner.ranking import Ranking, ranking
 from agent.planner.statistics import Standing
 
 from . import wording
 from .facts import ReportInput, is_measured
 
-CONTROL = "optuna"
-"""The default-seeded sampler, which every session carries."""
+CONTROL_ARM = ("default", CONTROL)
+"""Who suggests for the control arm: the default configuration, and the sampler that starts from it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +35,12 @@ def proposer_rows(facts: ReportInput) -> tuple[ProposerRow, ...]:
     ranks = ranking(facts.task, History.of(t for t in facts.trials if is_measured(t)))
     default = ranks.of(configuration_id(default_params(facts.task)))
     names = dict.fromkeys(trial.suggested_by for trial in history.search)
-    control = _best_of(CONTROL, ranks, history)
-    return tuple(_row(name, facts, history, _best_of(name, ranks, history), default, control) for name in names)
+    control = _best_of(CONTROL_ARM, ranks, history)
+    return tuple(_row(name, facts, history, _best_of((name,), ranks, history), default, control) for name in names)
 
 
-def _best_of(name: str, ranks: Ranking, history: History) -> Standing | None:
-    own = {trial.configuration for trial in history.search if trial.suggested_by == name}
+def _best_of(names: tuple[str, ...], ranks: Ranking, history: History) -> Standing | None:
+    own = {trial.configuration for trial in history.search if trial.suggested_by in names}
     return next((s for s in ranks.standings if s.configuration in own), None)
 
 
@@ -58,7 +59,7 @@ def _row(
         n_measured=sum(is_measured(trial) for trial in own),
         standing=wording.NONE if best is None else wording.number(best.mean),
         over_default=_gain(facts, best, default),
-        against_control=wording.NONE if name == CONTROL else _gain(facts, best, control),
+        against_control=wording.NONE if name in CONTROL_ARM else _gain(facts, best, control),
     )
 
 
