@@ -27,7 +27,8 @@ MAX_SLOTS = 8
 """More would leave no queue: the demo has 18 trials, and shows what happens when all slots are busy."""
 BYTES_PER_SLOT = 700 * 1024 * 1024
 SHORT_TRIALS = 6
-SHORT_SEEDS = 2
+SHORT_SEEDS = 7
+"""The fewest pairs that can support a claim."""
 SHORT_EPOCHS = 240
 """More than in the whole demo: of few trials, one must train long enough to be asked to leave meanwhile."""
 NEEDED = ("sklearn", "mlflow")
@@ -82,7 +83,7 @@ def _shortened(task: Task) -> Task:
         update={
             "fidelity": task.fidelity.model_copy(update={"value": SHORT_EPOCHS}),
             "budgets": task.budgets.model_copy(update={"trials": SHORT_TRIALS}),
-            "seeds": task.seeds.model_copy(update={"fresh": SHORT_SEEDS}),
+            "seeds": task.seeds.model_copy(update={"fresh": SHORT_SEEDS, "max_pairs": SHORT_SEEDS}),
         }
     )
 
