@@ -169,7 +169,7 @@ def facts():
 def test_whole_session_with_a_resumed_victim_is_complete(facts):
     outcome = outcome_of(facts, urgent_job_id="j10", is_mirrored=True)
     assert outcome.shortcomings == ()
-    assert outcome.n_measured == 27
+    assert outcome.n_measured == 56
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_summary_has_table_interval_verdict_share_and_addresses(facts):
         "supported",
         "held-out metric: 1",
         "Slots busy: ",
-        "Finished trials: 27",
+        "Finished trials: 56",
         "/x/report.html",
         "http://127.0.0.1:5000/#/experiments/1",
         "nightlab up --home /x/home",

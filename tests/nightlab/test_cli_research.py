@@ -81,7 +81,7 @@ def test_a_session_as_data_has_trials_and_activity(home: Path) -> None:
     with closing(AgentStore.open(home)) as store:
         data = session_data(store, "s1")
         assert best_of(store.session("s1"), store.trials("s1")) is None
-    assert set(data) == {"session", "budgets", "trials", "activity"}
+    assert set(data) == {"session", "budgets", "plan", "looks", "held_out", "trials", "activity"}
 
 
 def test_no_sessions_is_said_with_what_to_do(tmp_path: Path) -> None:
