@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.planner.seeds import n_pairs_at_most
-from agent.planner.statistics import pairs_needed
 from agent.task import CategoricalParameter, Task
 from agent.trust_checks import trust_checks
 
@@ -87,6 +86,8 @@ def _possible_checks(task: Task) -> Iterator[Problem]:
 
 def _pairs_checks(task: Task) -> Iterator[Problem]:
     """A pair at most doubles the evidence, so that too few can support no claim, however large the gain."""
+    from agent.planner.statistics import pairs_needed  # scipy, which a command that reads a task may do without
+
     n, total = n_pairs_at_most(task), task.trust.error_budget
     needed = pairs_needed(1.0, 0.0, total / 2)
     if needed is not None and n < needed:

@@ -73,7 +73,8 @@ class Race:
         if rival is None:
             return None
         noise = float(np.median([s.sd * np.sqrt(s.n) for s in ranked[:10]]))
-        if sum(n_racing.values()) >= _N_LEARNT and worth <= _WORTH * noise:
+        enough = max(_WORTH * noise, self._gain_of_search(ranked, history))
+        if sum(n_racing.values()) >= _N_LEARNT and worth <= enough:
             return None
         of_leader, of_rival = (n_racing.get(name, 0) for name in (leader.configuration, rival))
         if of_leader <= of_rival and of_leader < MOST:
@@ -93,6 +94,16 @@ class Race:
         worth = expected_gain(Belief(mean=mean, sd=sd), self._sign * leader.mean)
         at = int(np.argmax(worth)) if float(worth.max()) > 0 else 0
         return others[at].configuration, float(worth[at])
+
+    def _gain_of_search(self, ranked: tuple[Standing, ...], history: History) -> float:
+        """By how much one more search trial has moved the lead on average, over the later half of the search.
+
+        An evaluation goes where it promises more: to the search while that still finds, then to the race.
+        """
+        means = {s.configuration: self._sign * s.mean for s in ranked}
+        found = [means[t.configuration] for t in history.search if t.configuration in means]
+        half = len(found) // 2
+        return (max(found) - max(found[:half])) / (len(found) - half) if half else 0.0
 
     def _is_measured(self, history: History, configuration: str) -> bool:
         return configuration in means_so_far(self._task, history)
