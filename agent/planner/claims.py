@@ -24,6 +24,7 @@ from agent.planner.statistics import (
     ErrorBudget,
     SequentialComparison,
     compare_sequentially,
+    pairs_needed,
     pooled_noise,
     smallest_detectable,
 )
@@ -131,7 +132,13 @@ def judged_on_the_way(claim: Hypothesis, task: Task, history: History, *, is_ove
         return claim
     seeds = raced_seeds(task, history, claim.configuration)
     pairs = paired(task, history, claim.configuration, claim.reference, seeds, is_over=is_over)
-    return _judged(claim, pairs, compared(claim, task, pairs), is_over=is_over)
+    found = compared(claim, task, pairs)
+    judged = _judged(claim, pairs, found, is_over=is_over)
+    fewest = pairs_needed(1.0, 0.0, claim.alpha)
+    if judged.status is Status.INCONCLUSIVE and fewest is not None and found.n < fewest:
+        note = f"not judged: {found.n} of the {fewest} pairs without which nothing can be said"
+        return replace(judged, status=Status.DROPPED, note=note)
+    return judged
 
 
 def judged_at_the_end(claim: Hypothesis, task: Task, history: History, chosen: str, *, is_over: bool) -> Hypothesis:

@@ -23,7 +23,7 @@ class Status(StrEnum):
     INCONCLUSIVE = "inconclusive"
     """Closed without a decision: neither better nor worse by the rule."""
     DROPPED = "dropped"
-    """Closed before there was any pair to judge it by."""
+    """Closed before there were pairs enough to judge it by; its prediction is not scored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

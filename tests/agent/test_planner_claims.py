@@ -11,7 +11,7 @@ from planner_builders import a_history, a_trial
 from test_planner_plan import Counting
 
 from agent.planner.budget import Spend
-from agent.planner.claims import error_budget
+from agent.planner.claims import error_budget, judged_on_the_way
 from agent.planner.configuration import configuration_id
 from agent.planner.hypothesis import Status
 from agent.planner.plan import Phase, Plan, first_plan, next_work, reopened, revised, unwanted
@@ -275,3 +275,12 @@ def test_a_min_effect_must_be_exceeded() -> None:
     assert result is not None
     assert result.verdict != "supported"
     assert "by more than 0.5" in plan.claim.statement
+
+
+def test_a_claim_with_fewer_pairs_than_can_decide_is_dropped_and_its_prediction_not_scored() -> None:
+    task = a_task(budgets={"trials": 6})
+    trials = [*searched(task), *race(task, 3)]
+    open_claim = after(task, trials).hypotheses[1]
+    closed = judged_on_the_way(open_claim, task, a_history(*trials), is_over=True)
+    assert (open_claim.status, closed.status, closed.n_pairs, closed.brier) == (Status.OPEN, Status.DROPPED, 3, None)
+    assert "3 of the" in closed.note
