@@ -62,6 +62,8 @@ class Fault:
     """Whether it takes jobs that say what they are worth."""
     has_operator: bool = False
     """Whether it takes somebody who pauses, drains and reserves."""
+    first_seed: int = 0
+    """The life that is lived first: one that is known to find a fault that few lives find."""
 
 
 def prefers_equals(patch: pytest.MonkeyPatch) -> None:
@@ -501,10 +503,16 @@ FAULTS = (
     Fault(name="array_unbounded", plant=opens_every_task, caught_by="index `queue` equals|`arrays`", has_graph=True),
     Fault(name="array_stuck", plant=never_opens_the_next_task, caught_by="index `arrays` equals", has_graph=True),
     Fault(name="attempts_forgotten", plant=forgets_earlier_attempts, caught_by="running time is counted"),
-    Fault(name="endless_running", plant=never_uses_up_its_running_time, caught_by="has used up its running time"),
+    Fault(
+        name="endless_running",
+        first_seed=8,
+        plant=never_uses_up_its_running_time,
+        caught_by="has used up its running time",
+    ),
     Fault(name="renewal_counted", plant=counts_a_renewal_as_a_preemption, caught_by="only a preemption counts"),
     Fault(
         name="tokens_ignored",
+        first_seed=24,
         plant=asks_without_tokens,
         caught_by="stay within the bucket",
         policy=Policy(preempt_burst=0.2, preempt_per_hour=0.5),
@@ -529,7 +537,7 @@ FAULTS = (
         has_operator=True,
     ),
     Fault(name="never_lifted", plant=never_lifts, caught_by="what is taken back is gone", has_operator=True),
-    Fault(name="equals_preempted", plant=prefers_equals, caught_by="victims are strictly lower"),
+    Fault(name="equals_preempted", first_seed=14, plant=prefers_equals, caught_by="victims are strictly lower"),
     Fault(name="any_victim", plant=ignores_preemptibility, caught_by="victims are preemptible"),
     Fault(
         name="young_victims",
@@ -539,9 +547,10 @@ FAULTS = (
     ),
     Fault(name="victims_asked_again", plant=asks_again_who_is_leaving, caught_by="nobody is asked to leave twice"),
     Fault(name="extra_victim", plant=takes_an_extra_victim, caught_by="every victim is needed"),
-    Fault(name="no_pruning", plant=does_not_prune, caught_by="every victim is needed"),
+    Fault(name="no_pruning", first_seed=111, plant=does_not_prune, caught_by="every victim is needed"),
     Fault(
         name="least_promising",
+        first_seed=25,
         plant=keeps_who_promises_least,
         caught_by="who promises least leaves first",
         policy=Policy(),
@@ -563,7 +572,12 @@ FAULTS = (
         caught_by="a blocked head is not delayed",
         policy=Policy(backfill_patience_s=0.0),
     ),
-    Fault(name="long_work_first", plant=puts_long_work_first, caught_by="the first in the queue|blocked head"),
+    Fault(
+        name="long_work_first",
+        first_seed=27,
+        plant=puts_long_work_first,
+        caught_by="the first in the queue|blocked head",
+    ),
     Fault(name="no_quotas", plant=forgets_quotas, caught_by="no quota is exceeded", policy=Policy(quotas=QUOTAS)),
     Fault(
         name="quota_overtaken",
@@ -571,7 +585,9 @@ FAULTS = (
         caught_by="no quota is exceeded",
         policy=Policy(quotas=QUOTAS),
     ),
-    Fault(name="lost_departures", plant=loses_the_departures, caught_by="a snapshot holds the whole state"),
+    Fault(
+        name="lost_departures", first_seed=12, plant=loses_the_departures, caught_by="a snapshot holds the whole state"
+    ),
     Fault(name="lost_estimates", plant=loses_the_estimates, caught_by="a snapshot holds the whole state"),
     Fault(name="lost_usages", plant=loses_the_usages, caught_by="a snapshot holds the whole state"),
     Fault(name="no_fading", plant=never_lets_usage_fade, caught_by="what its project's share says|was held, faded"),
@@ -620,8 +636,8 @@ def broken_in_life(seed: int, fault: Fault) -> str | None:
 def test_a_planted_fault_is_caught(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
     fault.plant(monkeypatch)
     seen: set[str] = set()
-    for seed in range(N_SEEDS):
-        broken = broken_in_life(seed, fault)
+    for offset in range(N_SEEDS):
+        broken = broken_in_life((fault.first_seed + offset) % N_SEEDS, fault)
         if broken is not None:
             if any(words in broken for words in fault.caught_by.split("|")):
                 return
