@@ -19,7 +19,7 @@ def test_every_hypothesis_has_a_row_with_status_and_evidence() -> None:
     assert [(c.hypothesis_id, c.status, c.status_class) for c in found.claims] == [
         ("h1", "supported", "good"),
         ("h2", "supported", "good"),
-        ("h3", "inconclusive", "open"),
+        ("h3", "dropped", "open"),
     ]
     assert found.claims[0].evidence.endswith("of 40 needed, 8 pairs")
     html = build_report(facts)
