@@ -14,6 +14,7 @@ from agent.planner import configuration
 from agent.planner.backlog import Thought, n_wanted, superfluous, waiting, with_waiting
 from agent.planner.history import History, Proposal
 from agent.planner.plan import n_search_trials
+from agent.planner.ranking import ranking
 from agent.store.shelf import Shelf
 from agent.store.views import Purpose
 from agent.task import Task
@@ -110,8 +111,8 @@ class Ahead:
         return waiting(self._shelf.thoughts(self.name), history, self._leader(history))
 
     def _leader(self, history: History) -> str | None:
-        best = history.best(self._task.objective.direction)
-        return None if best is None else best.configuration
+        leader = ranking(self._task, history).leader
+        return None if leader is None else leader.configuration
 
     def _call_s(self) -> float | None:
         """The mean of what the calls behind the shelved thoughts took."""

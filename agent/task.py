@@ -207,6 +207,12 @@ class SearchMethod(TaskPart):
     control_share: float = Field(default=0.25, ge=0, le=1)
     """Least share of the search trials that the default-seeded sampler gets."""
 
+    @model_validator(mode="after")
+    def _has_a_source(self) -> SearchMethod:
+        if not set(self.use) - {"replicator"}:
+            raise ValueError("use: nobody suggests new configurations; name one of sampler, random, refiner")
+        return self
+
 
 class Idle(TaskPart):
     """What slots are used for that have nothing else to do; always as exploratory jobs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import optuna
 
@@ -79,23 +79,13 @@ def control_run(table: Table, repetition: int) -> Runs:
 
 def measured(proposal: Proposal, number: int, value: float) -> TrialView:
     """A proposal as a trial that ended with a value."""
-    return TrialView(
-        trial_id=f"t{number}",
-        session_id="",
-        number=number,
-        configuration=proposal.configuration,
-        params=proposal.params,
-        seed=proposal.seed,
-        purpose=proposal.purpose,
-        suggested_by=proposal.suggested_by,
-        why=proposal.why,
+    trial = proposal.as_trial(number, trial_id=f"t{number}")
+    return replace(
+        trial,
         state=TrialState.MEASURED,
-        job_id=None,
         value=value,
-        note=None,
         exit_reason="ok",
         device_seconds=60.0,
-        proposed_at=0.0,
         launched_at=0.0,
         ended_at=0.0,
     )

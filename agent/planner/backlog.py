@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from agent.planner.history import History, Proposal
-from agent.store.views import TrialState, TrialView
 
 SAFETY = 2.0
 """Beyond the mean number of trials taken during a call, so many standard deviations of it wait (Poisson)."""
@@ -60,28 +59,7 @@ def superfluous(left: Sequence[Thought], leader: str | None, n: int) -> list[Tho
 def with_waiting(history: History, left: Sequence[Thought]) -> History:
     """The history as if what waits were proposed already: the next call does not think of it again."""
     last = history.trials[-1].number if history.trials else 0
-    made = [_as_trial(thought.proposal, last + 1 + offset) for offset, thought in enumerate(left)]
+    made = [
+        thought.proposal.as_trial(number, trial_id=f"thought-{number}") for number, thought in enumerate(left, last + 1)
+    ]
     return replace(history, trials=(*history.trials, *made), search=(*history.search, *made))
-
-
-def _as_trial(proposal: Proposal, number: int) -> TrialView:
-    return TrialView(
-        trial_id=f"thought-{number}",
-        session_id="",
-        number=number,
-        configuration=proposal.configuration,
-        params=dict(proposal.params),
-        seed=proposal.seed,
-        purpose=proposal.purpose,
-        suggested_by=proposal.suggested_by,
-        why=proposal.why,
-        state=TrialState.PROPOSED,
-        job_id=None,
-        value=None,
-        note=None,
-        exit_reason=None,
-        device_seconds=0.0,
-        proposed_at=0.0,
-        launched_at=None,
-        ended_at=None,
-    )

@@ -30,6 +30,32 @@ class Proposal:
     """Made for a slot that had nothing else to do: launched as exploratory, whatever the task's class."""
     worth: Worth | None = None
 
+    def as_trial(self, number: int, *, trial_id: str, session_id: str = "", proposed_at: float = 0.0) -> TrialView:
+        """The trial that it becomes when it is numbered: proposed, and nothing known yet."""
+        return TrialView(
+            trial_id=trial_id,
+            session_id=session_id,
+            number=number,
+            configuration=self.configuration,
+            params=dict(self.params),
+            seed=self.seed,
+            purpose=self.purpose,
+            suggested_by=self.suggested_by,
+            why=self.why,
+            state=TrialState.PROPOSED,
+            job_id=None,
+            value=None,
+            note=None,
+            exit_reason=None,
+            device_seconds=0.0,
+            proposed_at=proposed_at,
+            launched_at=None,
+            ended_at=None,
+            hypothesis=self.hypothesis,
+            is_idle_work=self.is_idle_work,
+            worth=self.worth,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:

@@ -23,7 +23,7 @@ from agent.planner.repetition import (
     stale_after,
 )
 from agent.planner.standings import means_so_far, n_racing, once_per_history, standings
-from agent.store.views import TrialState, TrialView
+from agent.store.views import TrialState
 from agent.task import Direction, Task
 
 CONTROL = "optuna"
@@ -95,7 +95,8 @@ class Portfolio:
             if proposal is None:
                 break
             found.append(proposal)
-            history = history.after([_provisional(proposal, history)])
+            number = (history.trials[-1].number if history.trials else 0) + 1
+            history = history.after([proposal.as_trial(number, trial_id=f"proposed-{number}")])
         self._said = tuple(said)
         return found
 
@@ -215,29 +216,4 @@ def _switch(name: str, objections: list[str]) -> Escalation:
     seen = f": {objections[0]}" if objections else ""
     return Escalation(
         step=Step.SWITCH_SURFACE, surface=name, reason=f"{name} has nothing new{seen}; its slots go to the others"
-    )
-
-
-def _provisional(proposal: Proposal, history: History) -> TrialView:
-    """A proposal as the trial that it will be, so that the next one of the same batch knows it."""
-    number = (history.trials[-1].number if history.trials else 0) + 1
-    return TrialView(
-        trial_id=f"proposed-{number}",
-        session_id="",
-        number=number,
-        configuration=proposal.configuration,
-        params=proposal.params,
-        seed=proposal.seed,
-        purpose=proposal.purpose,
-        suggested_by=proposal.suggested_by,
-        why=proposal.why,
-        state=TrialState.PROPOSED,
-        job_id=None,
-        value=None,
-        note=None,
-        exit_reason=None,
-        device_seconds=0.0,
-        proposed_at=0.0,
-        launched_at=None,
-        ended_at=None,
     )

@@ -13,7 +13,7 @@ from typing import TypeVar
 from agent.planner import seeds
 from agent.planner.history import History
 from agent.planner.statistics.correction import Standing, standing
-from agent.store.views import ParamValue, TrialState, TrialView
+from agent.store.views import ParamValue, TrialState
 from agent.task import Direction, Task
 
 Answer = TypeVar("Answer")
@@ -81,15 +81,6 @@ def standings(task: Task, history: History) -> tuple[Standing, ...]:
         names = select(N_BEST, means, key=means.__getitem__)
     values = values_so_far(task, history, names)
     return standing(values, task.objective.direction)
-
-
-def leader(task: Task, history: History) -> TrialView | None:
-    """The search trial of the configuration with the best standing; of equals the earliest. None: no value yet."""
-    ranked = standings(task, history)
-    if not ranked:
-        return None
-    equals = {s.configuration for s in ranked if s.mean == ranked[0].mean}
-    return next(trial for trial in history.search if trial.configuration in equals)
 
 
 def params_of(history: History) -> dict[str, dict[str, ParamValue]]:

@@ -72,7 +72,15 @@ class TrialBook:
         writer = self._writer
         with writer.writing() as connection:
             first = int(connection.execute(_NEXT_NUMBER, {"mine": self.session_id}).scalar_one())
-            made = [self._new_trial(first + offset, proposal) for offset, proposal in enumerate(proposals)]
+            made = [
+                proposal.as_trial(
+                    number,
+                    trial_id=f"{self.session_id}-t{number}",
+                    session_id=self.session_id,
+                    proposed_at=writer.store.clock(),
+                )
+                for number, proposal in enumerate(proposals, start=first)
+            ]
             connection.execute(_INSERT, [rows.trial_row(trial) for trial in made])
             writer.set(connection, next_number=first + len(made))
             writer.add(connection, trials=sum(1 for p in proposals if p.purpose is Purpose.SEARCH))
@@ -131,31 +139,6 @@ class TrialBook:
             self._writer.add(connection, device_seconds=more)
             self._writer.say(connection, lines)
         self._keep(changed)
-
-    def _new_trial(self, number: int, proposal: Proposal) -> TrialView:
-        return TrialView(
-            trial_id=f"{self.session_id}-t{number}",
-            session_id=self.session_id,
-            number=number,
-            configuration=proposal.configuration,
-            params=dict(proposal.params),
-            seed=proposal.seed,
-            purpose=proposal.purpose,
-            suggested_by=proposal.suggested_by,
-            why=proposal.why,
-            state=TrialState.PROPOSED,
-            job_id=None,
-            value=None,
-            note=None,
-            exit_reason=None,
-            device_seconds=0.0,
-            proposed_at=self._writer.store.clock(),
-            launched_at=None,
-            ended_at=None,
-            hypothesis=proposal.hypothesis,
-            is_idle_work=proposal.is_idle_work,
-            worth=proposal.worth,
-        )
 
     def _enter_look(self, connection: sa.Connection, trial: TrialView, metric: str) -> None:
         known = sa.select(looks.c.look).where(looks.c.trial_id == trial.trial_id)

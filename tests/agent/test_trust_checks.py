@@ -70,3 +70,10 @@ def test_a_scorer_needs_trials_that_work_in_folders_of_their_own(tmp_path: Path)
     code = "code_source: {root_path: ., snapshot: off}}"
     (found,) = problems_of(scored.replace("argparse}", f"argparse, {code}"), tmp_path)
     assert found[0] == "job.code_source.snapshot"
+
+
+@pytest.mark.parametrize("use", ["[]", "[replicator]"])
+def test_a_search_without_anybody_who_suggests_is_refused(use: str, tmp_path: Path) -> None:
+    (found,) = problems_of(GOOD + f"search: {{use: {use}}}\n", tmp_path)
+    assert found[0] == "search"
+    assert "sampler, random, refiner" in found[1]

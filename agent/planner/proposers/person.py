@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from agent.planner.configuration import canonical, configuration_id, default_params, problems
 from agent.planner.history import History, Proposal
+from agent.planner.ranking import ranking
 from agent.planner.repetition import Tried
-from agent.planner.standings import leader
+from agent.planner.standings import params_of
 from agent.planner.suggested import allowed
 from agent.store.views import ParamValue, Purpose, SuggestionView, TrialView
 from agent.task import Task
@@ -59,8 +60,9 @@ def answers(ideas: Sequence[SuggestionView], task: Task, history: History, room:
 
 
 def _filled_in(idea: SuggestionView, task: Task, history: History) -> dict[str, ParamValue]:
-    best = leader(task, history)
-    params = {**(best.params if best is not None else default_params(task)), **idea.params}
+    leader = ranking(task, history).leader
+    best = default_params(task) if leader is None else params_of(history)[leader.configuration]
+    params = {**best, **idea.params}
     return params if problems(params, task) else canonical(params, task)
 
 
