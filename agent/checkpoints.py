@@ -9,6 +9,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent.store.schema import write_ahead
+
 if TYPE_CHECKING:
     from langgraph.checkpoint.sqlite import SqliteSaver
 
@@ -34,9 +36,9 @@ def open_checkpoints(path: Path) -> Iterator[SqliteSaver]:
 
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with closing(sqlite3.connect(path, check_same_thread=False)) as connection:
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA busy_timeout=10000")
+        write_ahead(connection)
+        connection.execute("PRAGMA synchronous=NORMAL")
         saver = SqliteSaver(connection)
         saver.setup()
         yield saver

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from agent.store.faults import StoreUnusable
 from agent.store.tables import HEAD, VERSION_TABLE
 
 _BUSY_TIMEOUT_MS = 10_000
+_LOCK_POLL_S = 0.02
 _WRITES = "nightlab_writes"
 
 
@@ -37,8 +39,25 @@ def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
 def _set_pragmas(connection: sqlite3.Connection, _record: object) -> None:
     connection.isolation_level = None
     connection.execute(f"PRAGMA busy_timeout={_BUSY_TIMEOUT_MS}")
-    connection.execute("PRAGMA journal_mode=WAL")
+    write_ahead(connection)
     connection.execute("PRAGMA synchronous=NORMAL")
+
+
+def write_ahead(connection: sqlite3.Connection) -> None:
+    """Switch the file to WAL. SQLite refuses this at once, without its busy timeout, while another connection opens it.
+
+    Source: https://www.sqlite.org/c3ref/busy_handler.html, the handler may be left out where waiting could deadlock.
+    """
+    deadline_s = time.monotonic() + _BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline_s:
+                raise
+            time.sleep(_LOCK_POLL_S)
+        else:
+            return
 
 
 def _begin(connection: sa.Connection) -> None:

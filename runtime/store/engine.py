@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from .writer import StoreFailed, StoreUnusable
 
 BUSY_TIMEOUT_MS = 5_000
 """How long a statement waits for another process's lock before it fails."""
+_LOCK_POLL_S = 0.02
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024
 _PG_NAMES = frozenset({"postgres", "postgresql", "postgresql+psycopg"})
 
@@ -56,7 +58,7 @@ def _open_sqlite(url: sa.URL, read_only: bool) -> sa.Engine:
     def on_connect(connection: sqlite3.Connection, _record: object) -> None:
         connection.isolation_level = None  # transactions begin below, not by guess of the driver
         connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
-        connection.execute("PRAGMA journal_mode=WAL")
+        _write_ahead(connection)
         connection.execute("PRAGMA synchronous=FULL")  # a commit is on disk when it returns
         connection.execute("PRAGMA foreign_keys=ON")
         connection.execute(f"PRAGMA journal_size_limit={_WAL_LIMIT_BYTES}")
@@ -69,6 +71,23 @@ def _open_sqlite(url: sa.URL, read_only: bool) -> sa.Engine:
     event.listen(engine, "connect", on_connect)
     event.listen(engine, "begin", on_begin)
     return engine
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Switch the file to WAL. SQLite refuses this at once, without its busy timeout, while another connection opens it.
+
+    Source: https://www.sqlite.org/c3ref/busy_handler.html, the handler may be left out where waiting could deadlock.
+    """
+    deadline_s = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline_s:
+                raise
+            time.sleep(_LOCK_POLL_S)
+        else:
+            return
 
 
 def _make_private_file(path: Path) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -271,3 +273,27 @@ def test_the_database_is_the_owners_alone(tmp_path: Path) -> None:
         }
     assert found
     assert not any(found.values()), found
+
+
+def test_several_processes_may_open_a_new_store_at_once(tmp_path: Path) -> None:
+    """Also while another one reads the file that is not yet in WAL, which SQLite's busy timeout does not cover."""
+    first = sqlite3.connect(tmp_path / "agent.db", isolation_level=None)
+    first.execute("BEGIN")
+    first.execute("SELECT * FROM sqlite_master").fetchall()
+    failures: list[Exception] = []
+
+    def one() -> None:
+        try:
+            AgentStore.open(tmp_path).close()
+        except sa.exc.DBAPIError as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=one) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    threads[0].join(0.2)
+    first.rollback()
+    first.close()
+    for thread in threads:
+        thread.join(30)
+    assert failures == []

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -76,6 +77,30 @@ def test_several_servers_may_migrate_at_once(fresh_url: str) -> None:
     for thread in threads:
         thread.join(30)
     assert failures == []
+
+
+def test_a_file_that_is_being_opened_by_another_is_waited_for(tmp_path: Path) -> None:
+    """SQLite's own busy timeout does not cover the change to WAL."""
+    file = tmp_path / "runtime.db"
+    first = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    first.execute("BEGIN")
+    first.execute("SELECT * FROM sqlite_master").fetchall()
+    asked = threading.Event()
+    engine = open_engine(f"sqlite:///{file}")
+    sa.event.listen(engine, "do_connect", lambda *_: asked.set())
+    opener = threading.Thread(target=migrate, args=(engine,))
+    opener.start()
+    assert asked.wait(30)
+    opener.join(0.2)
+    assert opener.is_alive()
+    first.rollback()
+    first.close()
+    opener.join(30)
+    assert not opener.is_alive()
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert sa.inspect(connection).has_table("events")
+    engine.dispose()
 
 
 def test_refuses_a_newer_schema_and_says_what_to_do(engine: sa.Engine) -> None:
