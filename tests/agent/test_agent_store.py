@@ -276,10 +276,9 @@ def test_the_database_is_the_owners_alone(tmp_path: Path) -> None:
 
 
 def test_several_processes_may_open_a_new_store_at_once(tmp_path: Path) -> None:
-    """Also while another one reads the file that is not yet in WAL, which SQLite's busy timeout does not cover."""
+    """Also while another one writes to the file that is not yet in WAL, which SQLite's busy timeout does not cover."""
     first = sqlite3.connect(tmp_path / "agent.db", isolation_level=None)
-    first.execute("BEGIN")
-    first.execute("SELECT * FROM sqlite_master").fetchall()
+    first.execute("BEGIN IMMEDIATE")
     failures: list[Exception] = []
 
     def one() -> None:

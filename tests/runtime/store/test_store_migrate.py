@@ -83,8 +83,7 @@ def test_a_file_that_is_being_opened_by_another_is_waited_for(tmp_path: Path) ->
     """SQLite's own busy timeout does not cover the change to WAL."""
     file = tmp_path / "runtime.db"
     first = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
-    first.execute("BEGIN")
-    first.execute("SELECT * FROM sqlite_master").fetchall()
+    first.execute("BEGIN IMMEDIATE")
     asked = threading.Event()
     engine = open_engine(f"sqlite:///{file}")
     sa.event.listen(engine, "do_connect", lambda *_: asked.set())
