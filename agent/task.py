@@ -198,7 +198,7 @@ class SearchMethod(TaskPart):
 
     sampler: Literal["tpe", "random", "cmaes", "gp", "qmc", "nsgaii"] = "tpe"
     """Optuna's sampler of the control arm."""
-    use: tuple[Literal["sampler", "random", "refiner", "replicator"], ...] = (
+    use: tuple[Literal["sampler", "random", "refiner", "replicator", "points"], ...] = (
         "sampler",
         "random",
         "refiner",
@@ -206,11 +206,19 @@ class SearchMethod(TaskPart):
     )
     control_share: float = Field(default=0.25, ge=0, le=1)
     """Least share of the search trials that the default-seeded sampler gets."""
+    points: tuple[dict[str, str | int | float | bool], ...] = ()
+    """With `points` in `use`: these configurations, in this order; what one does not name has its default."""
+    replicates: int = Field(default=1, ge=1, le=1000)
+    """Seeds on which every configuration of the search is measured; 1: the search seed alone."""
+    confirm: bool = True
+    """Whether the best meets the default on fresh seeds at the end."""
 
     @model_validator(mode="after")
     def _has_a_source(self) -> SearchMethod:
         if not set(self.use) - {"replicator"}:
-            raise ValueError("use: nobody suggests new configurations; name one of sampler, random, refiner")
+            raise ValueError("use: nobody suggests new configurations; name one of sampler, random, refiner, points")
+        if ("points" in self.use) != bool(self.points):
+            raise ValueError("points: needed with use: [points], and only there")
         return self
 
 

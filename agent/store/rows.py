@@ -48,6 +48,8 @@ def session_view(row: Row) -> SessionView:
         report_path=row["report_path"],
         result=result_from_json(row["result"]),
         key=row["key"],
+        finish_by=row["finish_by"],
+        night_id=row["night_id"],
     )
 
 
@@ -77,7 +79,7 @@ def trial_view(row: Row) -> TrialView:
         hypothesis=row["hypothesis"],
         is_idle_work=row["is_idle_work"],
         worth=None if row["worth"] is None else Worth(**row["worth"]),
-        facts=TrialFacts(**row["facts"]),
+        facts=_facts(row["facts"]),
     )
 
 
@@ -128,3 +130,8 @@ def result_from_json(data: dict[str, Any] | None) -> FinalResult | None:
         for name in ("best_mean", "default_mean", "difference", "estimate")
     }
     return FinalResult(**{**data, **intervals})
+
+
+def _facts(stored: dict[str, Any]) -> TrialFacts:
+    """JSON has lists where the facts have tuples."""
+    return TrialFacts(**{**stored, "continues": tuple(stored.get("continues", ()))})

@@ -190,11 +190,20 @@ class AgentStore:
 
     # What other processes may ask for.
 
-    def create_session(self, task: Task, *, request_token: str | None = None) -> SessionView:
+    def create_session(
+        self,
+        task: Task,
+        *,
+        request_token: str | None = None,
+        finish_by: float | None = None,
+        night_id: str | None = None,
+    ) -> SessionView:
         """A new session in state running; the agent service starts its process.
 
         Args:
             request_token: the same token returns the session that was made with it.
+            finish_by: seconds since the epoch, by when nothing of it may run any more.
+            night_id: the night of a sweep that it belongs to.
         """
         with writing(self.engine) as connection:
             if request_token is not None:
@@ -213,6 +222,8 @@ class AgentStore:
                     task_json=task.model_dump_json(),
                     state=SessionState.RUNNING.value,
                     created_at=self.clock(),
+                    finish_by=finish_by,
+                    night_id=night_id,
                 )
             )
             return self._view(connection, f"s{number}")
@@ -241,10 +252,13 @@ class AgentStore:
         """
         return self._move(session_id, {SessionState.RUNNING}, SessionState.STOPPING, "asked to stop")
 
-    def request_resume(self, session_id: str) -> SessionView:
+    def request_resume(
+        self, session_id: str, *, finish_by: float | None = None, night_id: str | None = None
+    ) -> SessionView:
         """Set a stopped, stopping or failed session running again; a running one stays so.
 
-        A session that failed without any value gets its trials back: each is launched anew, as a new job.
+        A session that failed without any value gets its trials back: each is launched anew, as a new job. The hour by
+        which it has to be over and the night that it belongs to are set anew too; None: none.
 
         Raises:
             SessionNotFound: as `session`.
@@ -253,7 +267,8 @@ class AgentStore:
         before = {SessionState.STOPPED, SessionState.STOPPING, SessionState.FAILED}
         if self.session(session_id).state is SessionState.FAILED:
             self._give_back_trials(session_id)
-        view = self._move(session_id, before, SessionState.RUNNING, "", ended_at=None)
+        belongs: dict[str, float | str | None] = {"finish_by": finish_by, "night_id": night_id}
+        view = self._move(session_id, before, SessionState.RUNNING, "", ended_at=None, **belongs)
         if view.state is SessionState.FINISHED:
             raise SessionNotRunnable(f"{session_id} is finished; start a new session with: nightlab research start")
         return view
@@ -315,7 +330,7 @@ class AgentStore:
         before: set[SessionState],
         after: SessionState,
         message: str,
-        **more: float | None,
+        **more: float | str | None,
     ) -> SessionView:
         self.session(session_id)
         with writing(self.engine) as connection:

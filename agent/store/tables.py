@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 VERSION_TABLE = "agent_schema_version"
-HEAD = "0002"
+HEAD = "0003"
 """The newest migration; a test says that it is."""
 
 metadata = sa.MetaData(
@@ -45,6 +45,8 @@ sessions = sa.Table(
     sa.Column("cost_usd", sa.Double, nullable=False, default=0.0),
     sa.Column("report_path", sa.Text),
     sa.Column("result", sa.JSON(none_as_null=True)),
+    sa.Column("finish_by", sa.Double),
+    sa.Column("night_id", sa.String(100), index=True),
 )
 """`next_number` only grows, so that a withdrawn proposal's number is never given to another trial."""
 
@@ -147,4 +149,41 @@ activity = sa.Table(
     sa.Column("trial_id", sa.String(120)),
     sa.Column("job_id", sa.String(64)),
     sa.Index("ix_activity_session", "session_id", "id"),
+)
+
+nights = sa.Table(
+    "nights",
+    metadata,
+    sa.Column("night_id", sa.String(100), primary_key=True),
+    sa.Column("sweep", sa.String(60), nullable=False),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("file", sa.Text, nullable=False),
+    sa.Column("sweep_json", sa.Text, nullable=False),
+    sa.Column("state", sa.String(20), nullable=False, index=True),
+    sa.Column("outcome", sa.String(20)),
+    sa.Column("stop_outcome", sa.String(20)),
+    sa.Column("message", sa.Text, nullable=False, default=""),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("finish_by", sa.Double),
+    sa.Column("ended_at", sa.Double),
+    sa.Column("pid", sa.Integer),
+    sa.Column("pid_started_at", sa.Double),
+    sa.Column("fence", sa.BigInteger, nullable=False, default=0),
+    sa.Column("report_html", sa.Text),
+    sa.Column("report_markdown", sa.Text),
+    sa.Column("summary", sa.JSON(none_as_null=True)),
+    sa.Column("is_reference", sa.Boolean, nullable=False, default=False),
+    sa.UniqueConstraint("sweep", "number"),
+)
+"""One row for each start of a sweep, skipped ones included. `stop_outcome`: what it ends as once asked to stop."""
+
+night_cells = sa.Table(
+    "night_cells",
+    metadata,
+    sa.Column("night_id", sa.String(100), primary_key=True),
+    sa.Column("position", sa.Integer, primary_key=True),
+    sa.Column("cell", sa.String(250), nullable=False),
+    sa.Column("task_json", sa.Text, nullable=False),
+    sa.Column("session_id", sa.String(100)),
+    sa.Column("is_resumed", sa.Boolean, nullable=False, default=False),
 )

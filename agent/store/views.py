@@ -77,6 +77,12 @@ class TrialFacts:
     partial_value: float | None = None
     """Last finite value of a trial that ended before its end: evidence of how it went, never its value."""
     partial_step: int | None = None
+    continues: tuple[str, ...] = ()
+    """Earlier jobs of it, oldest first, that had to leave at the end of a night: its job goes on where they were."""
+    run_seconds: float | None = None
+    """From the start of the command to its end, where one attempt did it all; None: not known, or interrupted."""
+    peak_memory_mb: float | None = None
+    """Most memory of this machine that the processes of its last attempt held at once; None: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,6 +229,10 @@ class SessionView:
     """Of language models."""
     key: str = ""
     """Random part of every idempotency token, so that two homes never share one."""
+    finish_by: float | None = None
+    """When nothing of it may run any more; what is unfinished then goes on after a resume. None: no such hour."""
+    night_id: str | None = None
+    """The night of a sweep that it belongs to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -272,6 +272,11 @@ class JobSpec(Wire):
     on_timeout: OnTimeout = OnTimeout.END
     max_total_minutes: Minutes | None = None
     """Run time of all attempts together; then the job has failed, whatever `on_timeout` says."""
+    finish_by: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Seconds since the epoch, by when nothing of it may run or wait any more: what runs then is asked to checkpoint
+    and leave in time, and the job ends as cancelled, with exit reason `deadline`. None: no such hour."""
+    continues: str | None = Field(default=None, max_length=64)
+    """An ended job of the same experiment: the first attempt goes on from its newest checkpoint, if there is one."""
     depends_on: tuple[DependsOn, ...] = Field(default=(), max_length=MAX_DEPENDENCIES)
     """What has to end first. Short forms: `[j3, j4]`, or `{j3: ok, j4: any}`."""
     array: ArraySpec | None = None
