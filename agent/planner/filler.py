@@ -15,7 +15,7 @@ from agent.planner import seeds
 from agent.planner.budget import Spend, device_seconds_left, mean_device_seconds
 from agent.planner.configuration import configuration_id, default_params
 from agent.planner.history import History, Proposal
-from agent.planner.plan import Plan, n_search_trials
+from agent.planner.plan import Plan, n_open, n_search_trials
 from agent.planner.proposers.protocol import Proposer
 from agent.planner.worth import Belief, Outlook, after_one_more, outlook, worth_of_replicate, worth_of_search
 from agent.store.views import ParamValue, Purpose, TrialView, Worth
@@ -147,7 +147,7 @@ def _replicate(params: dict[str, ParamValue], name: str, seed: int, worth: Worth
 
 def _explored(task: Task, history: History, known: Outlook, n: int, explorer: Proposer) -> Sequence[Proposal]:
     """New configurations; they count against `budgets.trials` as any other."""
-    room = min(n, n_search_trials(task) - len(history.search))
+    room = min(n, n_open(task, history))
     worth = worth_of_search(known)
     return [
         replace(proposal, is_idle_work=True, worth=worth, why=f"idle time: explore: {proposal.why}")

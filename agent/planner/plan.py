@@ -20,6 +20,7 @@ from agent.planner.history import History, Proposal
 from agent.planner.hypothesis import Hypothesis, Status
 from agent.planner.objective import reaches
 from agent.planner.proposers.default_first import DefaultFirst
+from agent.planner.proposers.points import n_untried
 from agent.planner.proposers.protocol import Proposer
 from agent.planner.ranking import Ranking, ranking
 from agent.planner.statistics import Standing
@@ -164,6 +165,11 @@ def n_search_trials(task: Task) -> int:
     """Distinct configurations that the search may try: the budget, or the whole space where that is smaller."""
     n_points = size(task)
     return task.budgets.trials if n_points is None else min(task.budgets.trials, n_points)
+
+
+def n_open(task: Task, history: History) -> int:
+    """Configurations that the search may still try beside those that the task lists."""
+    return max(n_search_trials(task) - len(history.search) - n_untried(task, history), 0)
 
 
 def search_has_ended(history: History) -> bool:
