@@ -115,6 +115,8 @@ def _pairs_checks(task: Task) -> Iterator[Problem]:
     """A pair at most doubles the evidence, so that too few can support no claim, however large the gain."""
     from agent.planner.statistics import pairs_needed  # scipy, which a command that reads a task may do without
 
+    if not task.search.confirm:
+        return
     n, total = n_pairs_at_most(task), task.trust.error_budget
     needed = pairs_needed(1.0, 0.0, total / 2)
     if needed is not None and n < needed:
