@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agent.planner.held_out import n_looks
 from agent.planner.history import History
 from agent.planner.seeds import is_fresh
 from agent.store.views import TrialState
@@ -122,7 +123,7 @@ def reserve_reached(task: Task, history: History, spend: Spend) -> str | None:
     Estimated from the mean of the measured trials; without any, the search goes on.
     """
     mean_s = mean_device_seconds(history)
-    if mean_s is None:
+    if mean_s is None or not task.search.confirm:
         return None
     n_left = _n_confirming_left(task, history)
     n_in_flight = len(history.in_flight)
@@ -135,6 +136,11 @@ def reserve_reached(task: Task, history: History, spend: Spend) -> str | None:
         if left_s <= trial_s * (1 + (n_left + n_in_flight / 2) / max(spend.n_slots, 1)):
             return f"the {left_s:.0f} seconds left are needed for {n_left} confirming trials"
     return None
+
+
+def n_confirming(task: Task) -> int:
+    """Trials after the search that the answer needs: the first pairs and the looks; none where nothing is confirmed."""
+    return 2 * task.seeds.fresh + n_looks(task) if task.search.confirm else 0
 
 
 def mean_device_seconds(history: History) -> float | None:
@@ -152,6 +158,5 @@ def device_seconds_left(budgets: Budgets, spend: Spend) -> float | None:
 
 
 def _n_confirming_left(task: Task, history: History) -> int:
-    looks = task.held_out.looks if task.held_out else 0
     n_fresh = sum(1 for _, seed in history.replicates if is_fresh(task, seed))
-    return max(2 * task.seeds.fresh + looks - n_fresh - len(history.held_out), 0)
+    return max(n_confirming(task) - n_fresh - len(history.held_out), 0)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from agent.deps import Deps
 from agent.planner.filler import idle_work
-from agent.planner.plan import n_search_trials, next_work
+from agent.planner.plan import n_open, next_work
 from agent.planner.portfolio import escalations_of
 from agent.planner.proposers.person import answers
 from agent.planner.repetition import Step
@@ -79,8 +79,7 @@ def _take_up_ideas(deps: Deps) -> None:
     ideas = deps.record.suggestions()
     if any(idea.trial_id is None and idea.note is None for idea in ideas):
         history = deps.book.history()
-        room = n_search_trials(deps.task) - len(history.search)
-        found = answers(ideas, deps.task, history, room)
+        found = answers(ideas, deps.task, history, n_open(deps.task, history))
         refused = [(one.suggestion_id, one.note) for one in found if one.note is not None]
         deps.book.refuse(
             refused,

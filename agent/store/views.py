@@ -145,6 +145,16 @@ class TrialView:
         return self.facts.score_job_id or self.job_id
 
     @property
+    def has_begun(self) -> bool:
+        """A job of it has run and had to leave: it is not withdrawn as if it were nothing."""
+        return self.device_seconds > 0 or bool(self.facts.continues)
+
+    @property
+    def is_new(self) -> bool:
+        """Proposed, and no job of it was ever submitted."""
+        return self.state is TrialState.PROPOSED and not self.is_submitting and not self.has_begun
+
+    @property
     def is_ended(self) -> bool:
         return self.state in (TrialState.MEASURED, TrialState.INVALID)
 
