@@ -81,7 +81,7 @@ def _explain_attempt(job: Job, attempt: Attempt, paper: Round) -> Reasons:
             summary = f"{job.job_id} is about to be stopped on {where}"
             return Reasons(summary=summary, queue_position=None, details=(action.reason,), beneficiary=beneficiary)
     verb = "runs on" if job.state is JobState.RUNNING else "starts on"
-    hour = tuple(_hour_lines(job))
+    hour = tuple(_hour_lines(job, paper))
     return Reasons(summary=f"{job.job_id} {verb} {where}", queue_position=None, details=hour, beneficiary=None)
 
 
@@ -98,7 +98,7 @@ def _explain_wait(state: State, job: Job, paper: Round) -> Reasons:
         return Reasons(summary=f"{job.job_id} {waits}", queue_position=None, details=(), beneficiary=None)
     if has_no_time(state, job, paper.now_s):
         summary = f"{job.job_id} is about to end without a start: there is too little time left"
-        return Reasons(summary=summary, queue_position=None, details=(describe(job),), beneficiary=None)
+        return Reasons(summary=summary, queue_position=None, details=(describe(job, paper.now_s),), beneficiary=None)
     hold = state.hold_on(job)
     if hold is not None:
         return Reasons(summary=describe_hold(job.job_id, hold), queue_position=None, details=(), beneficiary=None)
@@ -113,7 +113,7 @@ def _explain_wait(state: State, job: Job, paper: Round) -> Reasons:
         queue_position=queue_position(state, job.job_id, paper.now_s, paper.policy),
         details=(
             *notes,
-            *_hour_lines(job),
+            *_hour_lines(job, paper),
             *_share_lines(job, paper),
             *_leaving_lines(state, job.job_id, paper.now_s),
             *_node_lines(state, job, paper),
@@ -122,9 +122,9 @@ def _explain_wait(state: State, job: Job, paper: Round) -> Reasons:
     )
 
 
-def _hour_lines(job: Job) -> Iterator[str]:
+def _hour_lines(job: Job, paper: Round) -> Iterator[str]:
     if job.finish_by_s is not None:
-        yield describe(job)
+        yield describe(job, paper.now_s)
 
 
 def _share_lines(job: Job, paper: Round) -> Iterator[str]:

@@ -8,7 +8,6 @@ there at that time does both when it is back.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 from runtime.model.events import JobEnded, StopOrdered
 from runtime.model.leaving import KILL_S, grace_after, grace_of
@@ -46,14 +45,17 @@ def events_from_hours(state: State, now_s: float) -> Iterator[StopOrdered | JobE
             continue
         if job.attempt is None:
             yield JobEnded(
-                job_id=job.job_id, end_state=JobState.CANCELLED, exit_reason=ExitReason.DEADLINE, reason=describe(job)
+                job_id=job.job_id,
+                end_state=JobState.CANCELLED,
+                exit_reason=ExitReason.DEADLINE,
+                reason=describe(job, now_s),
             )
         elif _is_to_be_asked(job, job.attempt):
             yield StopOrdered(
                 job_id=job.job_id,
                 attempt=job.attempt.number,
                 cause=StopCause.DEADLINE,
-                reason=describe(job),
+                reason=describe(job, now_s),
                 beneficiary=None,
                 grace_s=_grace_s(job, now_s),
             )
@@ -68,10 +70,12 @@ def next_hour_s(state: State, now_s: float) -> float | None:
     return min((at_s for at_s in times if at_s > now_s), default=None)
 
 
-def describe(job: Job) -> str:
-    """`it has to be over by 2026-12-02 07:00:00 UTC`."""
+def describe(job: Job, now_s: float) -> str:
+    """`its hour (finish_by): it has to be over in 32 s`."""
     assert job.finish_by_s is not None, "it has an hour"
-    return f"it has to be over by {datetime.fromtimestamp(job.finish_by_s, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    left_s = job.finish_by_s - now_s
+    when = f"has to be over in {left_s:.0f} s" if left_s > 0 else f"had to be over {-left_s:.0f} s ago"
+    return f"its hour (finish_by): it {when}"
 
 
 def _is_to_be_asked(job: Job, attempt: Attempt) -> bool:
