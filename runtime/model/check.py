@@ -178,6 +178,7 @@ def _check_indexes(state: State) -> None:
         "stopping",
         "movable",
         "limits",
+        "finishes",
         "used_shares",
         "used_cpu",
         "used_memory",
@@ -217,6 +218,8 @@ def recompute_indexes(state: State) -> Indexes:
     for job in sorted(state.jobs.values(), key=lambda job: job.order):
         for account in {f"project {job.project}", f"session {job.session_id}"} - {"session None"}:
             slow.accounts.setdefault(account, {})[job.job_id] = None
+        if job.finish_by_s is not None:
+            slow.finishes.append(Deadline(job.finish_by_s - 2.0 - max(300.0, job.grace_s), job.job_id))
         if job.state in HOLDING:
             slow.holding.add(job.job_id)
             if job.shape.n_devices:
@@ -242,6 +245,7 @@ def recompute_indexes(state: State) -> Indexes:
     slow.delayed.sort()
     slow.deadlines.sort()
     slow.limits.sort()
+    slow.finishes.sort()
     return slow
 
 

@@ -14,6 +14,7 @@ from .devices import KindMasks, Masks, kind_masks, placement_mask
 from .errors import InvariantViolation
 from .estimates import rounded_down
 from .ground import Ground, ground_of
+from .leaving import GRACE_MAX_S, KILL_S
 from .nouns import WHOLE, ArrayPlace, Job, Node, Placement, Shape
 from .states import HOLDING, JobState
 
@@ -94,6 +95,17 @@ def limit_of(job: Job) -> Deadline | None:
     return Deadline(job.attempt.started_at_s + limit_s, job.job_id)
 
 
+def finish_of(job: Job) -> Deadline | None:
+    """The earliest time at which a job may have to leave for the sake of its hour; None: it has none.
+
+    That is as long before it as the longest grace it could be given (`leaving`): what has been learned changes, an
+    index must not.
+    """
+    if job.finish_by_s is None:
+        return None
+    return Deadline(job.finish_by_s - KILL_S - max(job.grace_s, GRACE_MAX_S), job.job_id)
+
+
 @dataclass(slots=True, kw_only=True)
 class Indexes:
     free: Masks = field(default_factory=dict)
@@ -140,6 +152,8 @@ class Indexes:
     """Those of them that may be asked to leave for a higher class, by priority. No empty parts."""
     limits: list[Deadline] = field(default_factory=list)
     """Running jobs with a time limit, and when it is over."""
+    finishes: list[Deadline] = field(default_factory=list)
+    """Jobs that have to be over by some hour, and the earliest time at which they may have to leave for it."""
     accounts: dict[str, dict[str, None]] = field(default_factory=dict)
     """Live jobs by session and by project, in order of submission. No empty parts."""
     usable_by_shape: dict[Shape, Masks] = field(default_factory=dict, compare=False, repr=False)
@@ -147,6 +161,8 @@ class Indexes:
 
     def add_job(self, job: Job, clock_s: float, *, is_held: bool = False) -> None:
         self.n_alive[job.shape] = self.n_alive.get(job.shape, 0) + 1
+        if (finish := finish_of(job)) is not None:
+            insort(self.finishes, finish)
         if job.array is not None:
             self._join_array(job, job.array, 1)
         if job.state in HOLDING and job.attempt is not None:
@@ -158,6 +174,8 @@ class Indexes:
 
     def remove_job(self, job: Job, clock_s: float) -> None:
         _change(self.n_alive, job.shape, -1)
+        if (finish := finish_of(job)) is not None:
+            _remove_sorted(self.finishes, finish)
         if job.array is not None:
             self._join_array(job, job.array, -1)
         if job.state in HOLDING and job.attempt is not None:

@@ -25,6 +25,8 @@ from .projection import new_job_row
 from .references import Names, Past, TokenKey, resolve
 from .refusal import refused
 
+LATEST_S = 253_402_300_799.0
+"""The last second of the year 9999."""
 THIS_JOB = "this job"
 """What a job is called that has no id yet."""
 
@@ -171,6 +173,7 @@ def job_of(state: State, spec: JobSpec, *, number: int, now_s: float, policy: Po
     """
     _check_paths(spec)
     _check_start(spec)
+    _check_hour(spec, now_s)
     kinds = (kind for masks in state.index.kinds.values() for kind in masks if kind is not None)
     return job_from_spec(spec, number=number, now_s=now_s, policy=policy, kinds=kinds)
 
@@ -255,6 +258,21 @@ def _check_start(spec: JobSpec) -> None:
     for path, text in words.items():
         if "\0" in text:
             raise refused(ErrorKind.INVALID, "invalid_value", f"{path}: it holds a NUL character", path=path)
+
+
+def _check_hour(spec: JobSpec, now_s: float) -> None:
+    """The hour by which it has to be over lies before us, and is a time of day at all."""
+    if spec.finish_by is None:
+        return
+    if spec.finish_by > LATEST_S:
+        message = f"finish_by: {spec.finish_by:g} lies behind the year 9999; give seconds since the epoch"
+        raise refused(ErrorKind.INVALID, "invalid_value", message, path="finish_by")
+    if spec.finish_by <= now_s:
+        message = (
+            f"finish_by: {spec.finish_by:.0f} was {now_s - spec.finish_by:.0f} s ago, so nothing of it could run; "
+            "give a later time, or leave it out"
+        )
+        raise refused(ErrorKind.INVALID, "deadline_passed", message, path="finish_by")
 
 
 def _check_parent(spec: JobSpec, known: Known) -> None:

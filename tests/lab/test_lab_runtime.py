@@ -157,3 +157,18 @@ def test_a_forecast_changes_nothing_and_an_explanation_names_the_wait() -> None:
     assert runtime.explain(second.job_id).queue_position == 1
     with pytest.raises(NotFound):
         runtime.job("j99")
+
+
+def test_by_its_hour_a_job_has_left_with_a_checkpoint_and_nothing_waits() -> None:
+    runtime = a_runtime(nodes="1x1", costs=Costs(notice_checkpoint_s=5.0))
+    hour = runtime.cluster.now + 60.0
+    runs, waits = (runtime.submit(a_spec(finish_by=hour)).job_id for _ in range(2))
+    advance(runtime, 27)
+    assert (runtime.job(runs).state, runtime.job(waits).state) == ("running", "queued")
+    advance(runtime, 33)
+    for job_id, step in ((runs, 1), (waits, None)):
+        ended = runtime.job(job_id)
+        assert (ended.state, ended.exit_reason, ended.checkpoint_step) == ("cancelled", "deadline", step)
+    assert runtime.job(runs).ended_at == hour - 32.0 + 5.0
+    with pytest.raises(InvalidSpec, match="was 0 s ago, so nothing of it could run; give a later time"):
+        runtime.submit(a_spec(finish_by=hour))

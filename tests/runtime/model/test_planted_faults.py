@@ -326,7 +326,7 @@ def never_lifts(patch: pytest.MonkeyPatch) -> None:
 
 
 def believes_that_everything_is_short(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(round_module, "run_s", lambda state, job: 0.0)
+    patch.setattr(round_module, "holds_s", lambda state, job, now_s: 0.0)
 
 
 def reserves_too_late(patch: pytest.MonkeyPatch) -> None:
