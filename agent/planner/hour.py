@@ -49,10 +49,11 @@ class Hour:
         return self.has_come or self.has_left
 
 
-def fits(task: Task, history: History, hour: Hour | None, trial: TrialView | None = None) -> bool:
+def fits(task: Task, history: History, hour: Hour | None, n_slots: int, trial: TrialView | None = None) -> bool:
     """Whether a trial may be launched now.
 
     Args:
+        n_slots: trials that run at once; one more waits, and is begun when one of them ends.
         trial: one that has begun needs less; None: a new one.
     """
     if hour is None:
@@ -63,7 +64,8 @@ def fits(task: Task, history: History, hour: Hour | None, trial: TrialView | Non
     if not times:
         return True
     done_s = 0.0 if trial is None else trial.device_seconds / task.job.compute.num_accelerators
-    if hour.left_s >= max(max(times) - done_s, 0.0):
+    waits_s = max(times) if len(history.in_flight) >= n_slots else 0.0
+    if hour.left_s >= waits_s + max(max(times) - done_s, 0.0):
         return True
     mean_s = sum(times) / len(times)
     return can_go_on(history) and hour.left_s >= task.job.grace_seconds + USEFUL * mean_s

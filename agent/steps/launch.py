@@ -35,14 +35,15 @@ def launch(state: AgentState, deps: Deps) -> AgentState:
     pending = [trial for trial in deps.book.history().trials if trial.is_submitting]
     history = deps.book.history()
     proposed = [deps.book.trial(trial_id) for trial_id in state.get("ready", [])]
-    ready = [trial for trial in proposed if fits(deps.task, history, hour, trial)]
+    n_slots = deps.memory.n_slots
+    ready = [trial for trial in proposed if fits(deps.task, history, hour, n_slots, trial)]
     wanted = [trial for trial in ready if not trial.is_idle_work][: n_free(deps)]
     idle = [trial for trial in ready if trial.is_idle_work]
     n_left = deps.memory.n_slots - len(deps.book.history().in_flight) - len(wanted)
     chosen = [*wanted, *idle[: max(n_left, 0)]]
     _make_room(len(wanted), deps)
     if not pending and not chosen:
-        if not history.in_flight and not fits(deps.task, history, hour) and not ready:
+        if not history.in_flight and not fits(deps.task, history, hour, n_slots) and not ready:
             return wind_down(deps, must_go=False)
         return {"ready": []}
     has_refusals = _submit([*pending, *chosen], deps)

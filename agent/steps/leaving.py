@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agent.deps import Deps
+from agent.planner.history import History
 from agent.planner.hour import Hour
 from agent.state import AgentState, Outcome
 from agent.steps.circumstances import device_model, model_of_all
@@ -78,13 +79,12 @@ def words_for(session: SessionView, trials: Sequence[TrialView], now: float) -> 
     """What a session says that ends with trials that may go on later."""
     n = sum(1 for trial in trials if waits(trial))
     left = "no trial waits to go on" if n == 0 else f"{n} {'trial waits' if n == 1 else 'trials wait'} to go on"
-    if session.state is SessionState.STOPPING or session.finish_by is None:
-        why = "stopped, with all of its jobs"
-    elif now < session.finish_by:
-        why = "nothing more would end before the hour by which it has to be over"
-    else:
-        why = "the hour by which it had to be over has come"
-    return f"{why}; {left}"
+    hour = Hour.of(session.finish_by, History.of(trials), now)
+    if hour is None or session.state is SessionState.STOPPING:
+        return f"stopped, with all of its jobs; {left}"
+    if hour.is_closed:
+        return f"the hour by which it had to be over has come; {left}"
+    return f"nothing more would end before the hour by which it has to be over; {left}"
 
 
 def wind_down(deps: Deps, *, must_go: bool) -> AgentState:

@@ -39,7 +39,7 @@ def n_idle(deps: Deps) -> int:
 
 
 def propose(state: AgentState, deps: Deps) -> AgentState:
-    if not fits(deps.task, deps.book.history(), hour_of(deps)):
+    if not fits(deps.task, deps.book.history(), hour_of(deps), deps.memory.n_slots):
         return {}
     if deps.memory.plan.search_closed is None:
         for proposer in deps.memory.ahead:
