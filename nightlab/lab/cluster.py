@@ -24,6 +24,7 @@ from runtime.scheduling.intent import event_of
 from runtime.scheduling.lapses import events_from_lapse
 from runtime.scheduling.policy import Policy
 from runtime.scheduling.schedule import schedule
+from runtime.server.continuing import Earlier
 from runtime.server.draft import OWNER, SCHEDULER, Actor, Draft
 from runtime.server.reactor import Rules, StateReport, events_from_cancel, events_from_report
 from runtime.server.references import Past
@@ -99,7 +100,8 @@ class LabCluster:
         draft = self._draft()
         answers: list[Taken | Refused] = []
         self._fresh.by_position.clear()
-        known = Known(jobs_by_token={}, run_ids=known_runs, past=Past(states={}, tasks={}))
+        earlier = self.earlier(specs)
+        known = Known(jobs_by_token={}, run_ids=known_runs, past=Past(states={}, tasks={}), earlier=earlier)
         for position, spec in enumerate(specs):
             number = len(self.jobs) + 1
             entry = Submission(
@@ -115,6 +117,11 @@ class LabCluster:
             answers.append(taken)
         self._settle(draft)
         return answers
+
+    def earlier(self, specs: Sequence[JobSpec]) -> dict[str, Earlier]:
+        """The jobs that these go on from: those that there are."""
+        named = {spec.continues for spec in specs if spec.continues is not None} & self.rows.keys()
+        return {job_id: Earlier(row=self.rows[job_id], saved_s=self.jobs[job_id].saved_s) for job_id in named}
 
     def cancel(self, job_id: str, reason: str) -> None:
         """A queued job ends at once, a running one is asked to leave."""
@@ -153,12 +160,15 @@ class LabCluster:
     def _keep(self, taken: Taken) -> None:
         spec = taken.spec
         self._jobs_by_run[_run_id(len(self.jobs) + 1)] = taken.job_id
+        before = None if spec.continues is None else self.jobs[spec.continues]
         self.jobs[taken.job_id] = LabJob(
             job_id=taken.job_id,
             spec=spec,
             course=self._course_of(spec),
             costs=replace(self.costs, grace_s=spec.grace_seconds),
             submitted_at=self.now,
+            saved_s=0.0 if before is None else before.saved_s,
+            n_checkpoints=0 if before is None else before.n_checkpoints,
         )
 
     def _settle(self, draft: Draft) -> None:

@@ -19,6 +19,7 @@ from runtime.store.history import JobRow
 from runtime_client.models import ErrorKind, JobSpec
 
 from .budget_check import check_budgets, new_budget
+from .continuing import Earlier, continued
 from .draft import OWNER, Actor, Draft
 from .intake import job_from_spec
 from .projection import new_job_row
@@ -58,6 +59,8 @@ class Known:
     jobs_by_token: Mapping[TokenKey, JobRow]
     run_ids: frozenset[str]
     """Of the parent runs named: those that exist."""
+    earlier: Mapping[str, Earlier] = field(default_factory=dict)
+    """The jobs that these go on from: those that exist."""
     past: Past = field(default_factory=lambda: Past(states={}, tasks={}))
 
 
@@ -121,6 +124,7 @@ def new_job(
     _check_fence(draft.state, spec)
     _check_parent(spec, known)
     job = job_of(draft.state, spec, number=number, now_s=draft.at_s, policy=policy)
+    job = continued(job, spec, known.earlier.get(spec.continues or ""), draft.state)
     why_not = feasible(draft.state, job.shape)
     if why_not is not None:
         raise refused(
@@ -191,6 +195,7 @@ def foretell(
     _check_agents(state, spec)
     _check_fence(state, spec)
     job = job_of(state, spec, number=number, now_s=now_s, policy=policy).but(job_id=THIS_JOB)
+    job = continued(job, spec, known.earlier.get(spec.continues or ""), state)
     check_budgets(state, job, spec, now_s=now_s)
     if spec.depends_on:
         tokens = {key: row.job_id for key, row in known.jobs_by_token.items()}

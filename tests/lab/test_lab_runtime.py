@@ -172,3 +172,21 @@ def test_by_its_hour_a_job_has_left_with_a_checkpoint_and_nothing_waits() -> Non
     assert runtime.job(runs).ended_at == hour - 32.0 + 5.0
     with pytest.raises(InvalidSpec, match="was 0 s ago, so nothing of it could run; give a later time"):
         runtime.submit(a_spec(finish_by=hour))
+
+
+def test_a_job_goes_on_where_an_ended_one_of_its_experiment_was_and_so_on() -> None:
+    runtime = a_runtime(nodes="1x1", costs=Costs(notice_checkpoint_s=5.0, restart_s=10.0))
+    first = runtime.submit(a_spec(finish_by=runtime.cluster.now + 62.0)).job_id
+    advance(runtime, 62)
+    second = runtime.submit(a_spec(continues=first, finish_by=runtime.cluster.now + 72.0)).job_id
+    advance(runtime, 72)
+    third = runtime.submit(a_spec(continues=second)).job_id
+    advance(runtime, 50)
+    assert [runtime.job(each).state for each in (first, second, third)] == ["cancelled", "cancelled", "succeeded"]
+    steps = [[point.step for point in runtime.metrics(each)] for each in (first, second, third)]
+    assert steps == [[0], [1], [2, 3]]
+    with pytest.raises(InvalidSpec, match="there is no job 'j9'"):
+        runtime.submit(a_spec(continues="j9"))
+    live = runtime.submit(a_spec(finish_by=runtime.cluster.now + 1000.0)).job_id
+    with pytest.raises(Conflict, match="has not ended"):
+        runtime.submit(a_spec(continues=live))
