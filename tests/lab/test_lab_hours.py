@@ -44,6 +44,10 @@ def test_by_its_hour_nothing_runs_and_the_trials_go_on_the_next_night(tmp_path: 
     made.next_night()
     made.nights()
     ran_once(made)
+    for trial in (t for t in made.trials() if t.facts.continues):
+        assert trial.facts.run_seconds is None
+        assert trial.device_seconds == pytest.approx(RUN_S + 5 + 2, abs=1e-6), "the notice, and the start of the second"
+    assert {t.facts.run_seconds for t in made.trials() if not t.facts.continues} == {RUN_S}
     first = [job for job in made.jobs() if job.submitted_at >= 1_010_000.0][:2]
     assert {job.spec.continues for job in first} == {t.facts.continues[0] for t in waiting}
 
