@@ -376,6 +376,8 @@ class FakeRuntime:
                 self._end_queued(job, "deadline", why)
             else:
                 job.left_s = max((job.ends_at or self.now) - self.now, 0.0)
+                saved = job.view.attempts[-1].model_copy(update={"checkpoint_step": job.n_logged})
+                self._set(job, attempts=(*job.view.attempts[:-1], saved), checkpoint_step=job.n_logged)
                 self._end_attempt(job, "cancelled", "cancelled", "deadline", why)
 
     def _time_refusal(self, spec: JobSpec) -> SubmitResult | None:

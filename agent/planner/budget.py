@@ -37,6 +37,8 @@ class Spend:
     """What the runtime said when a budget of device time had no room for a trial; None: it has not."""
     exhausted: str | None = None
     """Why no proposer has anything new, in words; None: some have, or nobody was asked."""
+    hour_left_s: float | None = None
+    """Until the hour by which the session has to be over; None: it has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,12 +132,20 @@ def reserve_reached(task: Task, history: History, spend: Spend) -> str | None:
     left_s = device_seconds_left(task.budgets, spend)
     if left_s is not None and left_s <= mean_s * (n_left + n_in_flight / 2):
         return f"the {left_s:.0f} device-seconds left are needed for {n_left} confirming trials"
-    if task.budgets.wall_minutes is not None:
-        left_s = task.budgets.wall_minutes * 60 - spend.wall_seconds
+    until_s = seconds_left(task.budgets, spend)
+    if until_s is not None:
         trial_s = mean_s / task.job.compute.num_accelerators
-        if left_s <= trial_s * (1 + (n_left + n_in_flight / 2) / max(spend.n_slots, 1)):
-            return f"the {left_s:.0f} seconds left are needed for {n_left} confirming trials"
+        if until_s <= trial_s * (1 + (n_left + n_in_flight / 2) / max(spend.n_slots, 1)):
+            return f"the {until_s:.0f} seconds left are needed for {n_left} confirming trials"
     return None
+
+
+def seconds_left(budgets: Budgets, spend: Spend) -> float | None:
+    """Of wall time, and until the hour by which the session has to be over; None: without limit."""
+    left = [] if budgets.wall_minutes is None else [budgets.wall_minutes * 60 - spend.wall_seconds]
+    if spend.hour_left_s is not None:
+        left.append(spend.hour_left_s)
+    return min(left, default=None)
 
 
 def n_confirming(task: Task) -> int:
