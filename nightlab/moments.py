@@ -24,9 +24,30 @@ def until(text: str, *, now: float, option: str) -> float:
     clock = CLOCK.fullmatch(text)
     if clock is None:
         return _date(text, option)
-    present = datetime.fromtimestamp(now).astimezone()
+    # without a zone, so that each day has its own offset: the night of a change of the clocks is as long as it is
+    present = datetime.fromtimestamp(now).astimezone().replace(tzinfo=None, fold=0)
     today = present.replace(hour=int(clock[1]), minute=int(clock[2]), second=0, microsecond=0)
-    return (today if today > present else today + timedelta(days=1)).timestamp()
+    return (today if today.timestamp() > now else today + timedelta(days=1)).timestamp()
+
+
+def coming(text: str, *, now: float, option: str) -> float:
+    """As `until`, and it is still to come.
+
+    Raises:
+        Failure: as `until`, or it is past.
+    """
+    at = until(text, now=now, option=option)
+    if at <= now:
+        raise wrong_use(
+            f"{option} {text!r} is past: it is {moment(now)} now. Give a later time, or 07:00 for the next one.",
+            code="deadline_passed",
+        )
+    return at
+
+
+def moment(at: float) -> str:
+    """Date and time of this machine's clock, with its zone."""
+    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M %Z")
 
 
 def span(text: str) -> float | None:

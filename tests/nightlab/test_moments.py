@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime
 
 import pytest
 
 from nightlab.commands.node import devices_of
 from nightlab.failure import Failure
-from nightlab.moments import span, until
+from nightlab.moments import coming, span, until
 
 
 def at(*parts: int) -> float:
@@ -51,3 +52,30 @@ def test_devices_of_a_node_are_read() -> None:
 def test_what_names_no_devices_is_refused(text: str) -> None:
     with pytest.raises(Failure, match="names no devices"):
         devices_of(text)
+
+
+@pytest.mark.parametrize(
+    ("now", "hours"),
+    [
+        ("2026-03-28T22:30:00+01:00", 7.5),
+        ("2026-10-24T22:30:00+02:00", 9.5),
+        ("2026-10-23T22:30:00+02:00", 8.5),
+    ],
+)
+def test_the_next_morning_is_as_far_as_the_night_is_long(
+    now: str, hours: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        began = datetime.fromisoformat(now).timestamp()
+        assert (until("07:00", now=began, option="--finish-by") - began) / 3600 == hours
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_a_time_that_is_past_is_refused() -> None:
+    with pytest.raises(Failure, match="is past"):
+        coming("2026-12-24 17:30", now=NOW, option="--finish-by")
+    assert coming("2026-12-24 17:31", now=NOW, option="--finish-by") == NOW + 60
