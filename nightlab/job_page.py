@@ -36,7 +36,7 @@ def print_job(job: JobView) -> None:
     if job.attempts:
         print()
         print_table(
-            ("attempt", "outcome", "where", "started", "ran", "exit", "why"),
+            ("attempt", "outcome", "where", "started", "ran", "#memory", "exit", "why"),
             [_attempt_row(attempt) for attempt in job.attempts],
         )
         newest = job.attempts[-1]
@@ -54,6 +54,7 @@ def _attempt_row(attempt: AttemptView) -> tuple[str, ...]:
         where,
         ago(attempt.started_at),
         "" if attempt.started_at is None else duration(until - attempt.started_at),
+        "" if attempt.peak_memory_mb is None else f"{attempt.peak_memory_mb:.0f} MiB",
         "" if attempt.exit_code is None else str(attempt.exit_code),
         attempt.evidence or attempt.exit_reason or "",
     )

@@ -50,6 +50,8 @@ class FakeOutcome:
     curves: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
     """Values by metric, logged at equal distances over the duration; None: nothing is logged at that step."""
     duration_s: float = 10.0
+    peak_memory_mb: float | None = None
+    """Most memory that it holds at once, in MiB, as its attempts tell; None: they do not."""
     exit_reason: str = "completed"
     """Anything else fails the job; a required metric that is missing or not finite fails it by itself."""
     evidence: str | None = None
@@ -333,6 +335,7 @@ class FakeRuntime:
             duration_s=max((job.ends_at or self.now) - self.now, 0.0),
             exit_reason=job.outcome.exit_reason,
             evidence=job.outcome.evidence,
+            peak_memory_mb=job.outcome.peak_memory_mb,
         )
         ended = attempt.model_copy(
             update={
@@ -566,6 +569,7 @@ class FakeRuntime:
                 "ended_at": self.now,
                 "outcome": outcome,
                 "exit_reason": reason,
+                "peak_memory_mb": job.outcome.peak_memory_mb,
                 "exit_code": 0 if state == "succeeded" else 1,
                 "evidence": evidence,
             }

@@ -267,6 +267,7 @@ class LabCluster:
             exit_code=exit_code,
             was_killed=exit_code == _SIGKILL,
             ended_at_s=self.now,
+            peak_memory_mb=job.course.peak_memory_mb,
             log_tail=job.course.output if is_own_end else "",
             checkpoint_step=job.n_checkpoints or None,
         )
