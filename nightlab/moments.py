@@ -35,6 +35,26 @@ def told(at_s: float, *, now: float) -> str:
     return _local(at_s).strftime(form)
 
 
+def coming(text: str, *, now: float, option: str) -> float:
+    """As `until`, and it is still to come.
+
+    Raises:
+        Failure: as `until`, or it is past.
+    """
+    at = until(text, now=now, option=option)
+    if at <= now:
+        raise wrong_use(
+            f"{option} {text!r} is past: it is {moment(now)} now. Give a later time, or 07:00 for the next one.",
+            code="deadline_passed",
+        )
+    return at
+
+
+def moment(at: float) -> str:
+    """Date and time of this machine's clock, with its zone."""
+    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M %Z")
+
+
 def span(text: str) -> float | None:
     """`90s`, `30m`, `2h`, `7d` in seconds; None: it is no length of time."""
     if text[-1:] not in SECONDS_BY_UNIT:
@@ -58,7 +78,7 @@ def _date(text: str, option: str) -> float:
 
 def _local(at_s: float) -> datetime:
     """What this machine's clock shows then, without its zone."""
-    return datetime.fromtimestamp(at_s).astimezone().replace(tzinfo=None)
+    return datetime.fromtimestamp(at_s).astimezone().replace(tzinfo=None, fold=0)
 
 
 def _instant(local: datetime) -> float:

@@ -268,7 +268,7 @@ def spec_of(asked: Asked) -> JobSpec:
 
 
 def _from_flags(asked: Asked) -> dict[str, Any]:
-    from nightlab.moments import until
+    from nightlab.moments import coming
     from nightlab.shell import named_python
     from nightlab.workload import split_pair
 
@@ -292,7 +292,7 @@ def _from_flags(asked: Asked) -> dict[str, Any]:
         "timeout_minutes": None if asked.timeout is None else minutes(asked.timeout),
         "on_timeout": asked.on_timeout,
         "max_total_minutes": None if asked.max_total is None else minutes(asked.max_total, option="--max-total"),
-        "finish_by": None if asked.finish_by is None else until(asked.finish_by, now=time(), option="--finish-by"),
+        "finish_by": None if asked.finish_by is None else coming(asked.finish_by, now=time(), option="--finish-by"),
         "continues": asked.continues,
         "depends_on": [_awaited(text) for text in asked.after] or None,
         "idempotency_token": asked.idempotency_key,

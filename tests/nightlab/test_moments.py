@@ -10,7 +10,7 @@ import pytest
 
 from nightlab.commands.node import devices_of
 from nightlab.failure import Failure
-from nightlab.moments import span, told, until
+from nightlab.moments import coming, span, told, until
 
 
 def at(*parts: int) -> float:
@@ -97,3 +97,30 @@ def test_a_time_is_told_by_the_clock_and_with_its_date_when_that_is_not_plain() 
     now = utc("2026-12-02 20:00")
     times = [told(utc(each), now=now) for each in ("2026-12-03 06:00", "2026-12-05 06:00", "2026-12-02 19:00")]
     assert times == ["07:00", "2026-12-05 07:00", "2026-12-02 20:00"]
+
+
+@pytest.mark.parametrize(
+    ("now", "hours"),
+    [
+        ("2026-03-28T22:30:00+01:00", 7.5),
+        ("2026-10-24T22:30:00+02:00", 9.5),
+        ("2026-10-23T22:30:00+02:00", 8.5),
+    ],
+)
+def test_the_next_morning_is_as_far_as_the_night_is_long(
+    now: str, hours: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        began = datetime.fromisoformat(now).timestamp()
+        assert (until("07:00", now=began, option="--finish-by") - began) / 3600 == hours
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_a_time_that_is_past_is_refused() -> None:
+    with pytest.raises(Failure, match="is past"):
+        coming("2026-12-24 17:30", now=NOW, option="--finish-by")
+    assert coming("2026-12-24 17:31", now=NOW, option="--finish-by") == NOW + 60
