@@ -8,6 +8,7 @@ import time
 from runtime_client.models import AttemptView, JobView
 
 from .following import state_line
+from .moments import told
 from .output import ago, duration, print_table
 
 
@@ -24,6 +25,8 @@ def print_job(job: JobView) -> None:
         ("parameters", ", ".join(f"{name}={value}" for name, value in spec.parameters.items())),
         ("waits for", ", ".join(f"{one.job} ({one.condition.value})" for one in spec.depends_on)),
         ("array", "" if spec.array_task is None else f"{spec.array_task.array_id}, index {spec.array_task.index}"),
+        ("until", "" if spec.finish_by is None else told(spec.finish_by, now=time.time())),
+        ("goes on from", spec.continues or ""),
         ("submitted", ago(job.submitted_at)),
         ("checkpoint", "" if job.checkpoint_step is None else f"step {job.checkpoint_step}"),
         ("suggestion", "" if job.suggestion is None else job.suggestion.why),
@@ -32,7 +35,7 @@ def print_job(job: JobView) -> None:
     print(state_line(job))
     for name, value in lines:
         if value:
-            print(f"  {name:<11} {value}")
+            print(f"  {name:<12} {value}")
     if job.attempts:
         print()
         print_table(

@@ -48,14 +48,14 @@ def events_from_hours(state: State, now_s: float) -> Iterator[StopOrdered | JobE
                 job_id=job.job_id,
                 end_state=JobState.CANCELLED,
                 exit_reason=ExitReason.DEADLINE,
-                reason=describe(job, now_s),
+                reason="its hour (finish_by) came, and too little time was left for a start",
             )
         elif _is_to_be_asked(job, job.attempt):
             yield StopOrdered(
                 job_id=job.job_id,
                 attempt=job.attempt.number,
                 cause=StopCause.DEADLINE,
-                reason=describe(job, now_s),
+                reason=_why_asked(job, now_s),
                 beneficiary=None,
                 grace_s=_grace_s(job, now_s),
             )
@@ -76,6 +76,13 @@ def describe(job: Job, now_s: float) -> str:
     left_s = job.finish_by_s - now_s
     when = f"has to be over in {left_s:.0f} s" if left_s > 0 else f"had to be over {-left_s:.0f} s ago"
     return f"its hour (finish_by): it {when}"
+
+
+def _why_asked(job: Job, now_s: float) -> str:
+    assert job.finish_by_s is not None, "it has an hour"
+    left_s = job.finish_by_s - now_s
+    when = f"{left_s:.0f} s before" if left_s > 0 else f"{-left_s:.0f} s late, since the runtime was away"
+    return f"its hour (finish_by) came; it was asked to leave {when}"
 
 
 def _is_to_be_asked(job: Job, attempt: Attempt) -> bool:

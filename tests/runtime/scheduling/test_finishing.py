@@ -230,4 +230,4 @@ def test_explain_says_by_when_a_job_has_to_be_over_and_that_it_has_too_little_ti
     follows(state, HOUR - 32.0)
     leaving = explain(state, "j1", now_s=HOUR - 31.0, policy=Policy())
     assert leaving.summary == "j1 leaves because it has to be over by its hour"
-    assert leaving.details[0] == "its hour (finish_by): it has to be over in 32 s"
+    assert leaving.details[0] == "its hour (finish_by) came; it was asked to leave 32 s before"
