@@ -11,12 +11,14 @@ from dataclasses import replace
 from agent.deps import Deps
 from agent.planner.filler import to_cut
 from agent.planner.hour import fits
+from agent.planner.seeds import is_fresh
 from agent.state import AgentState, Outcome
 from agent.steps.circumstances import before_launch
 from agent.steps.leaving import hour_of, launched, put_back, wind_down
 from agent.steps.propose import n_free
 from agent.store.fenced import Line
 from agent.store.views import Purpose, TrialState, TrialView
+from agent.task import Task
 from agent.tools.errors import FixAndRetry
 from agent.tools.jobs import OVER_BUDGET, TOO_LATE, Submitted, cancel_jobs, read_job, submit_trials
 from agent.tools.trial_job import IDLE_CLASS, trial_job
@@ -92,7 +94,7 @@ def _submit(trials: list[TrialView], deps: Deps) -> bool:
             going.append(launched(trial, answer.job, deps.clock()))
             deps.memory.refusal = None
             deps.memory.jobs[answer.job.job_id] = answer.job
-            lines.append(_launched_line(trial, answer.job.job_id))
+            lines.append(_launched_line(trial, answer.job.job_id, deps.task))
         elif answer.code == TOO_LATE:
             late.append(replace(trial, is_submitting=False))
         elif not answer.is_retryable:
@@ -126,17 +128,24 @@ def _anew(trial: TrialView) -> TrialView:
     )
 
 
-def _launched_line(trial: TrialView, job_id: str) -> Line:
+def _launched_line(trial: TrialView, job_id: str, task: Task) -> Line:
     params = ", ".join(f"{name}={_shown(value)}" for name, value in trial.params.items())
-    what = (
-        " (idle time)"
-        if trial.is_idle_work
-        else {Purpose.SEARCH: "", Purpose.REPLICATE: " (fresh seed)", Purpose.HELD_OUT: " (held-out look)"}[
-            trial.purpose
-        ]
-    )
-    text = f"{trial.trial_id} launched as {job_id}{what}: {params}, seed {trial.seed}"
+    text = f"{trial.trial_id} launched as {job_id}{_kind(trial, task)}: {params}, seed {trial.seed}"
     return Line(step="launch", text=text, trial_id=trial.trial_id, job_id=job_id)
+
+
+def _kind(trial: TrialView, task: Task) -> str:
+    if trial.facts.continues:
+        return f" (goes on from {trial.facts.continues[-1]})"
+    if trial.is_idle_work:
+        return " (idle time)"
+    match trial.purpose:
+        case Purpose.SEARCH:
+            return ""
+        case Purpose.REPLICATE:
+            return " (fresh seed)" if is_fresh(task, trial.seed) else " (racing seed)"
+        case Purpose.HELD_OUT:
+            return " (held-out look)"
 
 
 def _shown(value: object) -> str:

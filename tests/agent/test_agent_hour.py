@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 from agent_worlds import World, a_task, a_world, honest, score
 
+from agent.report import build_report, gather_report_input
+from agent.report.timeline import segments
 from agent.store.views import Purpose, SessionState, TrialState, TrialView
 from agent.task import Task
+from nightlab.trials.again import spec_again
 from runtime_client.errors import Unreachable
 from runtime_client.fake import FakeOutcome, FakeRuntime, Script
 from runtime_client.models import JobSpec
@@ -219,3 +222,18 @@ def test_confirming_trials_go_on_the_next_night_and_the_answer_is_the_same(tmp_p
     assert n_again < 6, "the search ends early, for what confirms its best"
     assert interrupted is not None
     assert replace(interrupted, sentence="").verdict == result.verdict
+
+
+def test_a_trial_of_two_jobs_is_one_in_the_report_and_whole_when_run_again(tmp_path: Path) -> None:
+    world = a_world(tmp_path, task=a_list(), script=long, night_s=50.0)
+    assert world.live() is SessionState.STOPPED
+    next_night(world)
+    assert world.live() is SessionState.FINISHED
+    facts = gather_report_input(world.store, world.runtime, "s1")
+    held = [(s.job_id, s.trial_number) for s in segments(facts.jobs, facts.trials, now=world.runtime.now)]
+    assert {number for job_id, number in held if job_id in ("j1", world.store.trial("s1-t1").job_id)} == {1}
+    assert "nothing was to be confirmed" in build_report(facts)
+    job = world.runtime.job(world.store.trial("s1-t1").job_id or "")
+    assert (job.spec.continues, job.spec.finish_by is None) == ("j1", False)
+    again = spec_again(job.spec, trial_id="s1-t1", device_model=None)
+    assert (again.continues, again.finish_by) == (None, None)
