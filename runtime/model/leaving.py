@@ -69,7 +69,11 @@ class Leaving:
 
     def longest_s(self, job: Job) -> float | None:
         """The longest that jobs like it took lately; None: none has left yet."""
-        return max(self.seconds.get(Experiment(job.project, job.experiment), ()), default=None)
+        return self.longest_of(Experiment(job.project, job.experiment))
+
+    def longest_of(self, experiment: Experiment) -> float | None:
+        """The same of an experiment."""
+        return max(self.seconds.get(experiment, ()), default=None)
 
     def remembered(self) -> Iterator[Departures]:
         """All of it, for a snapshot."""
@@ -84,11 +88,11 @@ class Leaving:
 
 def grace_of(job: Job) -> float:
     """Seconds that its present attempt gets after a notice. A job that asks for none gets none."""
-    return grace_after(job, job.attempt.leave_s if job.attempt is not None else None)
+    return grace_after(job.grace_s, job.attempt.leave_s if job.attempt is not None else None)
 
 
-def grace_after(job: Job, leave_s: float | None) -> float:
-    """The grace of an attempt of this job, where the longest that attempts like it took to leave is this."""
-    if leave_s is None or job.grace_s == 0.0:
-        return job.grace_s
-    return max(job.grace_s, min(GRACE_MAX_S, ALLOWANCE * leave_s))
+def grace_after(asked_s: float, leave_s: float | None) -> float:
+    """The grace of an attempt that asks for so much, where the longest that attempts like it took to leave is this."""
+    if leave_s is None or asked_s == 0.0:
+        return asked_s
+    return max(asked_s, min(GRACE_MAX_S, ALLOWANCE * leave_s))

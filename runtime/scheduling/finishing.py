@@ -7,42 +7,38 @@ there at that time does both when it is back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 
 from runtime.model.events import JobEnded, StopOrdered
+from runtime.model.indexes import Hour, hour_of
 from runtime.model.leaving import KILL_S, grace_after, grace_of
 from runtime.model.nouns import Attempt, Job
 from runtime.model.state import State
 from runtime.model.states import LEAVING, ExitReason, JobState, StopCause
-
-from .order import due
 
 LATE_GRACE_S = 30.0
 """What an attempt that is asked too late still gets of its own grace, so that its work is not lost for the runtime's
 absence."""
 
 
-def leaves_at_s(state: State, job: Job) -> float | None:
-    """When it has to be asked to leave, or, while it waits, from when it is not started any more; None: never."""
-    if job.finish_by_s is None:
-        return None
-    waits = job.attempt is None
-    grace_s = grace_after(job, state.leaving.longest_s(job)) if waits else grace_of(job)
-    return job.finish_by_s - KILL_S - grace_s
+def leaves_at_s(state: State, hour: Hour) -> float:
+    """When these jobs have to be asked to leave, or, while they wait, from when they are not started any more."""
+    leave_s = (hour.leave_s or None) if hour.is_held else state.leaving.longest_of(hour.experiment)
+    return hour.finish_by_s - KILL_S - grace_after(hour.grace_s, leave_s)
 
 
 def has_no_time(state: State, job: Job, now_s: float) -> bool:
     """Whether a queued job can not be started any more for want of time."""
-    leaves_s = leaves_at_s(state, job)
-    return leaves_s is not None and now_s >= leaves_s
+    hour = hour_of(job)
+    return hour is not None and now_s >= leaves_at_s(state, hour)
 
 
 def events_from_hours(state: State, now_s: float) -> Iterator[StopOrdered | JobEnded]:
     """What the hours of the jobs bring about now."""
-    jobs = [state.jobs[entry.job_id] for entry in due(state.index.finishes, now_s)]
+    come = (hour for hour in _near(state, now_s) if now_s >= leaves_at_s(state, hour))
+    jobs = [state.jobs[job_id] for hour in come for job_id in state.index.hours[hour]]
     for job in sorted(jobs, key=lambda job: job.order):
-        if not has_no_time(state, job, now_s):
-            continue
         if job.attempt is None:
             yield JobEnded(
                 job_id=job.job_id,
@@ -63,11 +59,16 @@ def events_from_hours(state: State, now_s: float) -> Iterator[StopOrdered | JobE
 
 def next_hour_s(state: State, now_s: float) -> float | None:
     """When an hour brings something about next; None: none will."""
-    near = due(state.index.finishes, now_s)
-    times = [leaves_s for entry in near if (leaves_s := leaves_at_s(state, state.jobs[entry.job_id])) is not None]
-    if len(near) < len(state.index.finishes):
-        times.append(state.index.finishes[len(near)].at_s)
+    near, hours = _near(state, now_s), state.index.hours_in_order
+    times = [leaves_at_s(state, hour) for hour in near]
+    times += [hour.earliest_s for hour in hours[len(near) : len(near) + 1]]
     return min((at_s for at_s in times if at_s > now_s), default=None)
+
+
+def _near(state: State, now_s: float) -> Sequence[Hour]:
+    """The hours for which somebody may have to leave by now."""
+    hours = state.index.hours_in_order
+    return hours[: bisect_right(hours, now_s, key=lambda hour: hour.earliest_s)]
 
 
 def describe(job: Job, now_s: float) -> str:
