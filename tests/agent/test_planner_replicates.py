@@ -202,3 +202,22 @@ def test_a_check_asks_for_no_pairs_where_none_are_wanted(confirm: bool, codes: s
     assert {f.code for f in found.findings} & {"budget_too_small", "nothing_detectable"} >= codes
     assert found.can_succeed is not confirm
     assert found.session_s == (30.0 if not confirm else pytest.approx(40.0))
+
+
+@pytest.mark.parametrize("search", [{"use": ["random"]}, {"use": ["sampler"], "sampler": "random"}])
+def test_the_same_configurations_are_drawn_at_random_whenever_replicates_are_made(search: dict[str, Any]) -> None:
+    task = a_task(search={**search, "replicates": 3}, budgets={"trials": 5})
+
+    def drawn(n_replicates: int) -> list[dict[str, Any]]:
+        trials = [a_trial(task, 1, DEFAULT, 0.5)]
+        for _ in range(4):
+            more = [
+                another(task, trials[-1].number + 1 + i, DEFAULT, 100 + len(trials) + i, 0.5)
+                for i in range(n_replicates)
+            ]
+            (proposal,) = chosen_proposers(task).ask(a_history(*trials, *more), 1)
+            trials += more
+            trials.append(a_trial(task, trials[-1].number + 1, dict(proposal.params), 0.4))
+        return [t.params for t in a_history(*trials).search]
+
+    assert drawn(0) == drawn(2)
