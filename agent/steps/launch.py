@@ -96,7 +96,7 @@ def _submit(trials: list[TrialView], deps: Deps) -> bool:
             deps.memory.jobs[answer.job.job_id] = answer.job
             lines.append(_launched_line(trial, answer.job.job_id, deps.task))
         elif answer.code == TOO_LATE:
-            late.append(replace(trial, is_submitting=False))
+            late.append(replace(trial, is_submitting=False, facts=replace(trial.facts, left_for=session.finish_by)))
         elif not answer.is_retryable:
             if answer.code == OVER_BUDGET:
                 deps.memory.over_budget = answer.refusal

@@ -51,10 +51,11 @@ def put_back(trial: TrialView, job: JobView, deps: Deps, nodes: Sequence[NodeVie
 
 
 def _left_for(trial: TrialView, job: JobView, deps: Deps) -> float | None:
-    """The hour that made it leave; a stop that somebody asked for is none."""
+    """The hour that made it leave, which may be that of an earlier night; a stop that somebody asked for is none."""
+    if job.exit_reason == DEADLINE:
+        return job.spec.finish_by
     finish_by = deps.memory.session.finish_by
-    is_late = finish_by is not None and (job.exit_reason == DEADLINE or deps.clock() >= finish_by)
-    return finish_by if is_late else trial.facts.left_for
+    return finish_by if finish_by is not None and deps.clock() >= finish_by else trial.facts.left_for
 
 
 def _with_checkpoint(trial: TrialView, job: JobView, nodes: Sequence[NodeView]) -> TrialFacts:
@@ -93,7 +94,8 @@ def wind_down(deps: Deps, *, must_go: bool) -> AgentState:
     Args:
         must_go: jobs that are still there are cancelled; else they are given the time to leave by themselves.
     """
-    _take_up_answers(deps)
+    if _take_up_answers(deps):
+        return {"ready": [], "wait_s": 0.0}
     live = [trial for trial in deps.book.history().in_flight if _is_live(trial, deps)]
     if not live:
         text = words_for(deps.memory.session, deps.book.history().trials, deps.clock())
@@ -120,8 +122,8 @@ def _is_live(trial: TrialView, deps: Deps) -> bool:
     return not view.is_ended
 
 
-def _take_up_answers(deps: Deps) -> None:
-    """Submissions whose answer a killed process did not record: the job that they made, if there is one.
+def _take_up_answers(deps: Deps) -> bool:
+    """Submissions whose answer a killed process did not record: the job that they made; whether there was one.
 
     One that made none stays as it is: it is submitted again after a resume, with the same token.
     """
@@ -131,7 +133,7 @@ def _take_up_answers(deps: Deps) -> None:
         if t.is_submitting
     }
     if not pending:
-        return
+        return False
     found = [
         (pending[token], job)
         for job in list_jobs(deps.runtime, session_id=deps.book.session_id)
@@ -139,6 +141,7 @@ def _take_up_answers(deps: Deps) -> None:
     ]
     deps.memory.jobs.update({job.job_id: job for _, job in found})
     deps.book.record([launched(trial, job, deps.clock()) for trial, job in found])
+    return bool(found)
 
 
 def launched(trial: TrialView, job: JobView, now: float) -> TrialView:

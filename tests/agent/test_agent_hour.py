@@ -237,3 +237,101 @@ def test_a_trial_of_two_jobs_is_one_in_the_report_and_whole_when_run_again(tmp_p
     assert (job.spec.continues, job.spec.finish_by is None) == ("j1", False)
     again = spec_again(job.spec, trial_id="s1-t1", device_model=None)
     assert (again.continues, again.finish_by) == (None, None)
+
+
+def test_what_goes_on_comes_before_what_people_suggest(tmp_path: Path) -> None:
+    world = a_world(tmp_path, task=a_list(budgets={"trials": 5}), script=long, night_s=50.0)
+    assert world.live() is SessionState.STOPPED
+    world.store.suggest("s1", {"x": 0.95}, why="a guess")
+    next_night(world)
+    assert world.live() is SessionState.FINISHED
+    again = [job for job in world.runtime.jobs(limit=100)[::-1] if job.submitted_at > 1_000_100]
+    assert [job.spec.continues for job in again[:2]] == ["j1", "j2"]
+    assert 0.95 in {trial.params["x"] for trial in world.store.trials("s1")}
+
+
+def test_a_trial_of_many_nights_knows_all_of_its_jobs(tmp_path: Path) -> None:
+    objective = {"metric": "score", "direction": "maximize", "read": "best"}
+    world = a_world(tmp_path, task=a_list(objective=objective), script=long, night_s=35.0)
+    for _ in range(3):
+        assert world.live() is SessionState.STOPPED
+        next_night(world, 35.0)
+    next_night(world, None)
+    world.store.request_stop("s1")
+    world.store.request_resume("s1")
+    assert world.live() is SessionState.FINISHED
+    first = world.store.trial("s1-t1")
+    assert len(first.facts.continues) >= 2
+    assert first.value == pytest.approx(1.2 * (1.0 - 0.5**2)), "the best was in the first of them"
+
+
+class Dying:
+    """The process dies when its first submission is answered."""
+
+    def __init__(self, runtime: FakeRuntime) -> None:
+        self._runtime = runtime
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runtime, name)
+
+    def submit_many(self, specs: Any) -> Any:
+        self._runtime.submit_many(specs)
+        raise KeyboardInterrupt
+
+
+def test_a_job_whose_answer_was_lost_is_found_and_an_earlier_hour_does_not_close_the_next_night(tmp_path: Path) -> None:
+    world = a_world(tmp_path, task=a_list(), script=long, night_s=50.0)
+    with pytest.raises(KeyboardInterrupt):
+        world.live(client=Dying(world.runtime))
+    world.runtime.advance(60.0)
+    assert world.live() is SessionState.STOPPED
+    assert world.store.trial("s1-t1").facts.continues == ("j1",)
+    next_night(world)
+    assert world.live() is SessionState.FINISHED
+
+
+def test_jobs_that_left_for_an_earlier_hour_do_not_close_the_next_night(tmp_path: Path) -> None:
+    world = a_world(tmp_path, task=a_list(), script=long, night_s=50.0)
+    with pytest.raises(KeyboardInterrupt):
+        world.live(client=Dying(world.runtime))
+    world.store.request_stop("s1")
+    next_night(world)
+    assert world.live() is SessionState.FINISHED
+    assert len(by_state(world, TrialState.MEASURED)) == 4
+
+
+def test_a_session_that_nobody_ended_by_its_hour_gets_the_next_one(tmp_path: Path) -> None:
+    world = a_world(tmp_path, task=a_list(), script=long, night_s=50.0)
+    next_night(world, 1e6, night_id="toy-n2")
+    session = world.store.session("s1")
+    assert (session.state, session.finish_by, session.night_id) == (
+        SessionState.RUNNING,
+        world.runtime.now + 1e6,
+        "toy-n2",
+    )
+    world.store.request_resume("s1")
+    assert world.store.session("s1").finish_by == session.finish_by, "nothing was said of an hour"
+
+
+def test_a_runtime_whose_clock_is_ahead_does_not_cost_a_trial(tmp_path: Path) -> None:
+    world = a_world(tmp_path, task=a_list(), script=long, night_s=50.0)
+    world.runtime.advance(60.0)
+    world.store.clock = lambda: world.runtime.now - 20.0
+    assert world.live() is SessionState.STOPPED
+    assert all(trial.state is TrialState.PROPOSED for trial in world.store.trials("s1"))
+    next_night(world)
+    assert world.live() is SessionState.FINISHED
+
+
+def test_a_trial_that_went_on_over_a_change_of_its_data_is_invalid(tmp_path: Path) -> None:
+    data = tmp_path / "data.csv"
+    data.write_text("1,2")
+    task = a_list(data=[{"path": str(data), "fingerprint": "sha256"}])
+    world = a_world(tmp_path / "home", task=task, script=long, night_s=50.0)
+    assert world.live() is SessionState.STOPPED
+    data.write_text("3,4")
+    next_night(world)
+    assert world.live() is SessionState.FINISHED
+    invalid = by_state(world, TrialState.INVALID)
+    assert [(t.trial_id, len(t.facts.continues)) for t in invalid] == [("s1-t1", 1), ("s1-t2", 1)]
+    assert all("data" in (trial.note or "") for trial in invalid)
