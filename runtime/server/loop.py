@@ -101,6 +101,9 @@ class Loop:
     snapshot_seq: int
     inbox: Inbox
     failed_starts: FailedStarts = field(default_factory=FailedStarts)
+    ticks: Callable[[], float] = seconds_since_boot
+    """Seconds that go on while the machine sleeps, from wherever."""
+    awake_s: float = AWAKE_S
     wake_s: float | None = 0.0
     """When a round is due though nothing has arrived; seconds since the epoch."""
     trouble: str | None = None
@@ -208,10 +211,10 @@ class Loop:
     async def _wait(self) -> None:
         """Until something has arrived, or a round is due; a machine that slept meanwhile is noticed soon."""
         patience_s = self._patience_s()
-        since_s = seconds_since_boot()
+        since_s = self.ticks()
         left_s = patience_s
-        while not await self.inbox.wait(AWAKE_S if left_s is None else min(AWAKE_S, left_s)):
-            left_s = None if patience_s is None else patience_s - (seconds_since_boot() - since_s)
+        while not await self.inbox.wait(self.awake_s if left_s is None else min(self.awake_s, left_s)):
+            left_s = None if patience_s is None else patience_s - (self.ticks() - since_s)
             if left_s is not None and left_s <= 0:
                 return
 

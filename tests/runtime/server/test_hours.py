@@ -89,3 +89,16 @@ def test_a_job_goes_on_only_from_an_ended_one_of_its_own_experiment(made: Lab, c
             made.client.what_if(spec(continues="j1", **other))
     again = made.client.submit(spec(continues="j1"))
     assert made.server.on_loop(lambda: made.server.services.loop.state.jobs[again.job_id].done_s) == 40.0
+
+
+def test_a_machine_that_slept_over_the_hour_is_noticed_without_any_word(made: Lab, clock: HandClock) -> None:
+    """Timers of the loop stand still meanwhile; it looks at its clock now and then."""
+    loop = made.server.services.loop
+    made.do(lambda: (setattr(loop, "ticks", clock), setattr(loop, "awake_s", 0.02)))
+    made.client.submit(spec(finish_by=HOUR))
+    made.in_state("j1", "running")
+    clock.now_s = HOUR + 3600.0
+    left = made.in_state("j1", "stopping")
+    assert left.attempts[0].stop_cause == "deadline"
+    assert left.state_reason is not None
+    assert "3600 s late, since the runtime was away" in left.state_reason
