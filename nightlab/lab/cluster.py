@@ -101,7 +101,7 @@ class LabCluster:
         answers: list[Taken | Refused] = []
         self._fresh.by_position.clear()
         earlier = self.earlier(specs)
-        known = Known(jobs_by_token={}, run_ids=known_runs, past=Past(states={}, tasks={}), earlier=earlier)
+        known = Known(jobs_by_token={}, run_ids=known_runs, past=self._past(specs), earlier=earlier)
         for position, spec in enumerate(specs):
             number = len(self.jobs) + 1
             entry = Submission(
@@ -122,6 +122,11 @@ class LabCluster:
         """The jobs that these go on from: those that there are."""
         named = {spec.continues for spec in specs if spec.continues is not None} & self.rows.keys()
         return {job_id: Earlier(row=self.rows[job_id], saved_s=self.jobs[job_id].saved_s) for job_id in named}
+
+    def _past(self, specs: Sequence[JobSpec]) -> Past:
+        """How the jobs stand that these depend on."""
+        named = {one.job for spec in specs for one in spec.depends_on} & self.rows.keys()
+        return Past(states={name: self.rows[name].state for name in named}, tasks={})
 
     def cancel(self, job_id: str, reason: str) -> None:
         """A queued job ends at once, a running one is asked to leave."""

@@ -21,12 +21,15 @@ from runtime_client.models import JobSpec, JobView
 
 RUN_S = 100.0
 """What a trial takes undisturbed."""
+SCORE_S = 15.0
 DAY_S = 10_000.0
 
 
 def course(spec: JobSpec) -> Course:
     """A curve of ten steps to a value that parameters and seed fix."""
     final = float(spec.parameters["x"]) + (spec.seed or 0) / 1e4
+    if spec.tags.get("nightlab.score_of"):
+        return a_course(SCORE_S, curves={"score": (final,)})
     return a_course(RUN_S, curves={"score": tuple(final * step / 10 for step in range(1, 11))})
 
 

@@ -86,6 +86,18 @@ def test_an_agent_that_is_dead_at_the_hour_finds_its_trials_ready_to_go_on(tmp_p
     ran_once(made)
 
 
+def test_each_training_is_scored_once_and_no_scorer_is_submitted_in_vain(tmp_path: Path) -> None:
+    made = nights(tmp_path, night_s=430, n_devices=3, score={"command": "score"})
+    n_nights = made.nights()
+    assert n_nights > 1
+    trials = made.trials()
+    assert all(trial.state is TrialState.MEASURED for trial in trials)
+    done = Counter(job.spec.tags["nightlab.trial"] for job in made.jobs() if job.state == "succeeded")
+    assert done == Counter({trial.trial_id: 2 for trial in trials}), "a training and a scorer"
+    left = [job for job in made.jobs() if job.exit_reason == "deadline"]
+    assert len(left) <= 4 * (n_nights - 1), "what was in flight at the hour, each job once"
+
+
 def chosen(n_points: int, n_kills: int) -> list[int]:
     return sorted({1 + round((n_points - 1) / (n_kills - 1) * i) for i in range(n_kills)})
 

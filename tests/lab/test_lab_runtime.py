@@ -47,6 +47,14 @@ def test_a_known_token_returns_the_earlier_job() -> None:
     assert (second.is_existing, third.is_existing, len(runtime.jobs())) == (True, True, 1)
 
 
+def test_a_job_may_depend_on_one_that_has_ended() -> None:
+    runtime = a_runtime()
+    first = runtime.submit(a_spec())
+    advance(runtime, 100)
+    second = runtime.submit(a_spec("b", depends_on=(first.job_id,)))
+    assert (runtime.job(first.job_id).state, second.state) == ("succeeded", "running")
+
+
 def test_an_older_fence_is_refused() -> None:
     runtime = a_runtime()
     runtime.submit(a_spec(session=SessionFence(session_id="s1", fence=2)))
