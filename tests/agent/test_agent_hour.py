@@ -63,7 +63,7 @@ def by_state(world: World, state: TrialState) -> list[TrialView]:
 
 
 def test_every_job_has_the_hour_of_its_session(tmp_path: Path) -> None:
-    world = a_world(tmp_path, night_s=500.0)
+    world = a_world(tmp_path, task=a_list(), night_s=500.0)
     assert world.live() is SessionState.FINISHED
     assert {job.spec.finish_by for job in world.runtime.jobs(limit=100)} == {1_000_500.0}
 

