@@ -32,6 +32,7 @@ COMMANDS = {
     "spend": "Device-hours and cost: useful, replicate, lost, failed, idle.",
     "gc": "Delete checkpoints that nobody needs any more.",
     "research": "Sessions: check a task, start, follow, stop, resume, report, suggest.",
+    "sweep": "Sweeps: the same trials night after night; their reports.",
     "trial": "Trials of all sessions: search, list, show, compare, reproduce, export.",
     "verify": "Check an evidence folder and run it again here.",
     "simulate": "Replay a trace of real jobs with this scheduler, in virtual time.",
@@ -39,7 +40,7 @@ COMMANDS = {
     "demo": "A whole research session on real training, in minutes.",
 }
 """Each lives in `nightlab.commands.<name>`, which has an `app`."""
-GROUPS = ("job", "node", "budget", "research", "trial")
+GROUPS = ("job", "node", "budget", "research", "sweep", "trial")
 """These do nothing by themselves; alone they show their help."""
 
 

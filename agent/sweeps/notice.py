@@ -85,7 +85,7 @@ def _regressions(summary: NightSummary) -> list[str]:
 
 def _bests(summary: NightSummary) -> list[str]:
     found = [best for best in summary.cells if best.best is not None]
-    if not found or (len(found) == 1 and len(summary.cells) == 1):
+    if not found:
         return []
     lines = [
         shortened(f"{best.cell}: {best_words(best)}, {against_default(best)}", MAX_LINE) for best in found[:MAX_LINES]

@@ -11,6 +11,7 @@ import pytest
 
 from agent.report.night import build_night_html, build_night_markdown, headline, write_night
 from agent.report.night.facts import RECENT, sampled
+from agent.report.night.markdown import escaped
 from agent.report.night.rows import configuration_rows, failure_rows, spend_rows
 from agent.report.night.sample import sample_night
 from agent.report.night.sentence import difference
@@ -103,7 +104,7 @@ def test_one_cell_names_its_best_and_how_it_stands_to_the_default():
     one = sample_night(n_nights=1, cells=("digits@main",))
     calm = replace(one.summary, watched=())
     assert re.fullmatch(
-        r"Best val_accuracy 0\.9\d+ \[0\.9\d+, 0\.9\d+\] with lr=0\.0081, hidden=113, .*, better than the default\.",
+        r"Best val_accuracy 0\.9\d+ \[0\.9\d+, 0\.9\d+\], better than the default\.",
         headline(one.night, calm),
     )
 
@@ -134,7 +135,7 @@ def test_a_cell_without_any_value_is_told_beside_the_others(report):
 def test_running_night_is_a_page_too(report):
     night = replace(report.night, state=NightState.RUNNING, outcome=None, ended_at=None, message="")
     page = Page(build_night_html(replace(without_plots(report), night=night, summary=NightSummary(), cells=())))
-    assert "It still runs; nothing has been measured yet." in " ".join(page.text)
+    assert "It still runs; what it comes to is told at its end." in " ".join(page.text)
 
 
 def test_failures_have_a_line_of_evidence_and_the_most_frequent_comes_first(report):
@@ -270,3 +271,29 @@ def test_both_files_are_written_and_the_newest_night_is_the_latest(report, tmp_p
     write_night(older, tmp_path / "nights")
     assert latest.read_text() == files.html.read_text()
     assert sorted(p.suffix for p in (tmp_path / "nights").iterdir()) == [".html"] * 3 + [".md"] * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("val_accuracy *x*", r"val\_accuracy \*x\*"),
+        ("- a\n# b", r"\- a # b"),
+        ("1. a", r"1\. a"),
+        ("0.97", "0.97"),
+        ("a|b `c` <d> [e](f)", r"a\|b \`c\` \<d\> \[e\](f)"),
+        ("-0.01", "-0.01"),
+        ("---", r"\---"),
+    ],
+)
+def test_markdown_shows_text_as_it_is_written(text, shown):
+    assert escaped(text) == shown
+
+
+def test_everything_that_got_worse_is_shown_and_of_the_rest_some(report):
+    worse, calm = report.summary.watched[0], report.summary.watched[1]
+    watched = (*(replace(calm, cell=f"c{n}") for n in range(30)), *(replace(worse, cell=f"w{n}") for n in range(30)))
+    html = build_night_html(replace(without_plots(report), summary=replace(report.summary, watched=watched)))
+    shown, folded = html[html.index('id="watched"') : html.index('id="failures"')].split("<details>")
+    assert shown.count('run">worse<') == 30
+    assert shown.count('run">unchanged<') == 9
+    assert folded.count('run">unchanged<') == 21

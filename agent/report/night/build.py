@@ -24,8 +24,8 @@ OUTCOME_CLASS = {
 COMPARISON_CLASS = {"better": "good", "worse": "bad"}
 SHOWN_CELLS = 12
 """More are folded away."""
-SHOWN_CALM = 9
-"""Watched things without a change that are shown; more are folded away."""
+SHOWN_WATCHED = 9
+"""Watched things that are shown after those that got worse; more are folded away."""
 MAX_NIGHT_ROWS = 14
 
 
@@ -61,8 +61,7 @@ def build_night_html(report: NightReport) -> str:
     night, by_cell = report.night, history.series(report)
     configurations, n_more = rows.configuration_rows(report)
     watched = watch_rows(report)
-    loud = [row for row in watched if row.css]
-    calm = [row for row in watched if not row.css]
+    n_shown = sum(row.css == "bad" for row in watched) + SHOWN_WATCHED
     return environment.get_template("night/night.html.j2").render(
         report=report,
         night=night,
@@ -77,8 +76,8 @@ def build_night_html(report: NightReport) -> str:
         outcome_class=outcome_class(report),
         is_over=night.state is NightState.ENDED,
         shown_cells=SHOWN_CELLS,
-        watched=[*loud, *calm[:SHOWN_CALM]],
-        watched_more=calm[SHOWN_CALM:],
+        watched=watched[:n_shown],
+        watched_more=watched[n_shown:],
         failures=rows.failure_rows(report),
         configurations=configurations,
         n_more_configurations=n_more,

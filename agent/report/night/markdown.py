@@ -13,7 +13,9 @@ from . import rows, sentence
 from .build import MAX_NIGHT_ROWS, night_rows, watch_rows
 from .facts import CellPart, NightReport
 
-SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+!|~&-])")
+SPECIAL = re.compile(r"([\\`*_\[\]<>|~&])")
+AT_THE_START = re.compile(r"^(\d*)([-+.)#=])(?=\2*(?:\s|$))")
+"""What makes a line a list or a heading."""
 MAX_ROWS = 40
 """Of a table; the page has them all."""
 
@@ -34,7 +36,8 @@ def build_night_markdown(report: NightReport) -> str:
 
 def escaped(text: object) -> str:
     """One line of text that shows as it is written."""
-    return SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
+    flat = SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
+    return AT_THE_START.sub(r"\1\\\2", flat)
 
 
 def _table(columns: Sequence[str], lines: Sequence[Sequence[object]]) -> Iterator[str]:

@@ -40,7 +40,9 @@ def headline(night: NightView, summary: NightSummary) -> str:
     if parts:
         return _sentence("; ".join(parts))
     if night.state is not NightState.ENDED:
-        return "It still runs; nothing has been measured yet."
+        return "It still runs; what it comes to is told at its end."
+    if not summary.cells:
+        return _sentence(_reason(night, f"it {outcome_words(night)}, and what it came to is not known"))
     return _sentence(_reason(night, "not one trial gave a value"))
 
 
@@ -116,18 +118,19 @@ def _best(summary: NightSummary) -> str | None:
     if not measured:
         return None
     if len(measured) == 1:
-        return f"{best_words(measured[0])}, {against_default(measured[0])}"
+        return f"{best_value(measured[0])}, {against_default(measured[0])}"
     beaten = sum(best.comparison == "better" for best in measured)
     return f"the default is beaten in {beaten} of {wording.plural(len(measured), 'cell')}"
 
 
+def best_value(best: CellBest) -> str:
+    """`best val_accuracy 0.981 [0.979, 0.984]`."""
+    return f"best {shortened(best.metric, MAX_CELL)} {wording.estimate(best.best)} {wording.bounds(best.best)}"
+
+
 def best_words(best: CellBest) -> str:
-    """`best val_accuracy 0.981 [0.979, 0.984] with lr=0.01`."""
-    metric = shortened(best.metric, MAX_CELL)
-    value = f"{wording.estimate(best.best)} {wording.bounds(best.best)}"
-    is_default = best.best_params is not None and not best.best_params
-    how = "" if best.best_params is None or is_default else f" with {params_words(best.best_params)}"
-    return f"best {metric} {value}{how}"
+    """The same `with lr=0.01`."""
+    return best_value(best) + (f" with {params_words(best.best_params)}" if best.best_params else "")
 
 
 def _calm(summary: NightSummary) -> str | None:
