@@ -297,3 +297,9 @@ def test_everything_that_got_worse_is_shown_and_of_the_rest_some(report):
     assert shown.count('run">worse<') == 30
     assert shown.count('run">unchanged<') == 9
     assert folded.count('run">unchanged<') == 21
+
+
+def test_one_value_is_not_shown_as_an_interval_without_width(report):
+    one = Interval(estimate=0.98, low=0.98, high=0.98, confidence=0.95, n=1)
+    summary = replace(report.summary, cells=(replace(report.summary.cells[0], best=one),), watched=())
+    assert headline(report.night, summary) == "Best val_accuracy 0.98 (one value), better than the default."

@@ -184,7 +184,7 @@ def _history(report: NightReport) -> Iterator[str]:
 
 
 def _interval(interval: Interval | None) -> str:
-    return wording.NONE if interval is None else escaped(f"{wording.estimate(interval)} {wording.bounds(interval)}")
+    return wording.NONE if interval is None else escaped(f"{wording.estimate(interval)} {sentence.span(interval)}")
 
 
 def _cut(text: str, width: int = 80) -> str:

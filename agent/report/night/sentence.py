@@ -125,7 +125,14 @@ def _best(summary: NightSummary) -> str | None:
 
 def best_value(best: CellBest) -> str:
     """`best val_accuracy 0.981 [0.979, 0.984]`."""
-    return f"best {shortened(best.metric, MAX_CELL)} {wording.estimate(best.best)} {wording.bounds(best.best)}"
+    return f"best {shortened(best.metric, MAX_CELL)} {wording.estimate(best.best)} {span(best.best)}"
+
+
+def span(interval: Interval | None) -> str:
+    """`[0.979, 0.984]`; one value has no interval, and `[0.98, 0.98]` would claim that nothing varies."""
+    if interval is not None and interval.n < 2 and interval.low == interval.high:
+        return "(one value)"
+    return wording.bounds(interval)
 
 
 def best_words(best: CellBest) -> str:
