@@ -140,7 +140,8 @@ class NightStore(NightReading):
         if not before or before[-1].outcome is not NightOutcome.DEADLINE:
             return []
         known = {cell.session_id for cell in night.cells}
-        left = [cell for cell in self.night(before[-1].night_id).cells if self._is_unfinished(cell.session_id)]
+        cells = self.night(before[-1].night_id).cells
+        left = [cell for cell in cells if self._is_unfinished(cell.session_id, night_id)]
         new = [cell for cell in left if cell.session_id not in known]
         with writing(self._engine) as connection:
             for place, cell in enumerate(new):
@@ -159,8 +160,12 @@ class NightStore(NightReading):
             self.store.request_resume(cell.session_id, finish_by=night.finish_by, night_id=night_id)
         return [cell.session_id for cell in left if cell.session_id is not None]
 
-    def _is_unfinished(self, session_id: str | None) -> bool:
-        return session_id is not None and self.store.session(session_id).state is SessionState.STOPPED
+    def _is_unfinished(self, session_id: str | None, tonight: str) -> bool:
+        """It was left at its hour, and was not taken up tonight already."""
+        if session_id is None:
+            return False
+        session = self.store.session(session_id)
+        return session.state is SessionState.STOPPED and session.night_id != tonight
 
     def runnable(self) -> list[str]:
         """Nights that a process should work on, oldest first."""

@@ -106,7 +106,7 @@ def accept(name: NightName, home: HomeOption = None, as_json: JsonOption = False
     with _night(home, name) as (nights, _store, night):
         if night.summary is None or not any(cell.n_measured for cell in night.summary.cells):
             raise wrong_use(
-                f"{night.night_id} has no values to compare with; accept a night that has ended and measured something.",
+                f"{night.night_id} has no values to compare with; accept a night that has measured something.",
                 code="nothing_to_accept",
             )
         accepted = nights.accept(night.night_id)

@@ -192,8 +192,8 @@ def _bring_up(folder: Path) -> None:
         home=folder, devices="auto", port=0, mlflow_url=None, mlflow_port=0, database_url=None, device_prices={}
     )
     try:
-        start(settings)
-        note(f"the runtime was down; it is up at {settings.url}")
+        services = start(settings)
+        note(f"the runtime was down; it is up at {services.url}")
     except Failure as error:
         if is_up(folder):  # another start was quicker
             return
