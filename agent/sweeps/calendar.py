@@ -106,10 +106,7 @@ def finish_instant(text: str, where: tzinfo, start: float) -> float:
         given = datetime.fromisoformat(text.strip())
     except ValueError:
         raise BadTime(f"{text!r} is no time; write 07:00 or '2026-12-24 07:00'") from None
-    if given.tzinfo is not None:
-        at = given.timestamp()
-    else:
-        at = _instant(given, where)
+    at = given.timestamp() if given.tzinfo is not None else _instant(given, where)
     if at <= start:
         raise BadTime(f"{text!r} is past: it is {told(start, where)} now; write a later day, or 07:00 for every night")
     return at
