@@ -9,6 +9,8 @@ from agent.planner.configuration import configuration_id, default_params
 from agent.planner.history import History
 from agent.planner.standings import params_of, standings
 from agent.planner.statistics import CONFIDENCE
+from agent.planner.watching import Side, watched
+from agent.store.night_reading import NightReading
 from agent.store.store import AgentStore
 from agent.store.views import Interval, SessionState, SessionView, TrialState, TrialView
 from agent.sweeps.sweep import Sweep
@@ -36,10 +38,22 @@ def summarize(
     trials = {c.session_id: store.trials(c.session_id) for c in night.cells if c.session_id is not None}
     jobs = {session_id: _jobs(runtime, session_id) for session_id in trials}
     mine = [job for found in jobs.values() for job in found]
+    reference = _reference(earlier)
     device_s = sum(_held_s(job, since=night.created_at) for job in mine)
     price = sweep.budgets.usd_per_device_hour
     return NightSummary(
         cells=tuple(_cell(store, cell, trials.get(cell.session_id or "", [])) for cell in night.cells),
+        watched=tuple(
+            one
+            for cell in night.cells
+            for one in watched(
+                cell.cell,
+                _side(night, cell, trials.get(cell.session_id or "", [])),
+                _reference_side(store, reference, cell.cell),
+                sweep.watch,
+                n_cells=len(night.cells),
+            )
+        ),
         device_seconds=device_s,
         n_preemptions=sum(1 for job in mine for _ in _preempted(job, since=night.created_at)),
         given_back_s=sum(_away_s(job, since=night.created_at) for job in mine),
@@ -52,6 +66,27 @@ def summarize(
         ),
         n_left=sum(1 for found in trials.values() for trial in found if trial.facts.continues and not trial.is_ended),
     )
+
+
+def _reference(earlier: Sequence[NightView]) -> NightView | None:
+    """The night that a person accepted, else the first that measured something."""
+    usable = [one for one in earlier if one.summary is not None and any(c.n_measured for c in one.summary.cells)]
+    accepted = [one for one in usable if one.is_reference]
+    return next(iter([*accepted, *usable]), None)
+
+
+def _side(night: NightView, cell: CellView, trials: Sequence[TrialView]) -> Side:
+    return Side(night_id=night.night_id, task=Task.model_validate_json(cell.task_json), trials=trials)
+
+
+def _reference_side(store: AgentStore, reference: NightView | None, name: str) -> Side | None:
+    """The same cell in the reference night."""
+    if reference is None:
+        return None
+    cells = [c for c in NightReading(store).night(reference.night_id).cells if c.cell == name and c.session_id]
+    if not cells or cells[0].session_id is None:
+        return None
+    return _side(reference, cells[0], store.trials(cells[0].session_id))
 
 
 def _jobs(runtime: Runtime | None, session_id: str) -> list[JobView]:
