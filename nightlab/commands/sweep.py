@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from .sweep_install import INSTALL_EPILOG, UNINSTALL_EPILOG, install, uninstall
 from .sweep_nights import ACCEPT_EPILOG, LIST_EPILOG, SHOW_EPILOG, STOP_EPILOG, accept, list_sweeps, show, stop
 from .sweep_notify import NOTIFY_EPILOG, notify
 from .sweep_report import HISTORY_EPILOG, REPORT_EPILOG, history, report
@@ -25,3 +26,5 @@ app.command("accept", epilog=ACCEPT_EPILOG)(accept)
 app.command("report", epilog=REPORT_EPILOG)(report)
 app.command("history", epilog=HISTORY_EPILOG)(history)
 app.command("notify", epilog=NOTIFY_EPILOG)(notify)
+app.command("install", epilog=INSTALL_EPILOG)(install)
+app.command("uninstall", epilog=UNINSTALL_EPILOG)(uninstall)
