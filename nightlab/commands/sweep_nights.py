@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nightlab.failure import wrong_use
-from nightlab.output import ago, duration, note, print_json, print_table, print_words
+from nightlab.moments import moment
+from nightlab.output import ago, duration, note, plural, print_json, print_table, print_words
 
 from .agent_store import agent_store
 from .options import HomeOption, JsonOption, home_folder
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from agent.store.nights import NightStore
     from agent.store.store import AgentStore
     from agent.sweeps.views import NightView
+    from nightlab.schedule.installed import Schedule
 
 LIST_EPILOG = "Example:  nightlab sweep list"
 SHOW_EPILOG = "Example:  nightlab sweep show digits-nightly"
@@ -34,23 +36,42 @@ NightName = Annotated[
 
 
 def list_sweeps(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """List sweeps that have run: their newest night, how it ended, how many there were."""
+    """List sweeps: their newest night, how it ended, when they start next, which starts did not come."""
     from agent.store.nights import NightStore
+    from nightlab.schedule.installed import schedules
 
-    with agent_store(home_folder(home)) as store:
+    folder = home_folder(home)
+    with agent_store(folder) as store:
         nights = NightStore(store)
         found = {name: nights.nights(name) for name in nights.sweeps()}
+    due = {one.sweep: one for one in schedules(folder, time.time())}
     if as_json:
-        print_json([{"sweep": name, "n_nights": len(all_), "last": asdict(all_[-1])} for name, all_ in found.items()])
+        names = sorted({*found, *due})
+        print_json([_row_data(name, found.get(name, []), due.get(name)) for name in names])
         return
-    if not found:
+    if not found and not due:
         print("no sweep has run yet; run one with: nightlab sweep run FILE")
         return
     rows = [
         (name, state_of(all_[-1]), all_[-1].night_id, ago(all_[-1].created_at), len(all_), all_[-1].message)
         for name, all_ in found.items()
     ]
-    print_table(("sweep", "last", "night", "started", "#nights", "note"), rows, state_column=1)
+    if rows:
+        print_table(("sweep", "last", "night", "started", "#nights", "note"), rows, state_column=1)
+    for one in due.values():
+        print(f"{one.sweep} is started next at {moment(one.next_at)} by {one.kind}")
+        if one.missed:
+            times = plural(len(one.missed), "start")
+            print(f"! {one.sweep}: {times} did not come, the last at {moment(one.missed[-1])}: was the machine off?")
+
+
+def _row_data(name: str, nights: list[NightView], due: Schedule | None) -> dict[str, object]:
+    return {
+        "sweep": name,
+        "n_nights": len(nights),
+        "last": asdict(nights[-1]) if nights else None,
+        "schedule": None if due is None else asdict(due),
+    }
 
 
 def show(name: NightName, home: HomeOption = None, as_json: JsonOption = False) -> None:

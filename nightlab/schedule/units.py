@@ -73,13 +73,14 @@ def sweep_units(name: str, sweep: str, expression: str, argv: Sequence[str]) -> 
     }
 
 
-def service_unit(name: str, argv: Sequence[str], home: Path) -> dict[str, str]:
+def service_unit(name: str, argv: Sequence[str], home: Path, *, path: str) -> dict[str, str]:
     """The runtime: started again when it dies, not when it was stopped in order; training is left to the runtime."""
     shown = str(home).replace("%", "%%")
     return {
         f"{name}.service": (
             f"[Unit]\nDescription=nightlab runtime of {shown}\nStartLimitIntervalSec=0\n\n"
-            f"[Service]\nType=exec\nExecStart={command_line(argv)}\nRestart=on-failure\nRestartSec=5\n"
+            f"[Service]\nType=exec\nEnvironment={command_line([f'PATH={path}']).replace('$$', '$')}\n"
+            f"ExecStart={command_line(argv)}\nRestart=on-failure\nRestartSec=5\n"
             "KillMode=process\nTimeoutStopSec=15min\n\n[Install]\nWantedBy=default.target\n"
         )
     }
@@ -123,6 +124,16 @@ def remove_units(names: Sequence[str], *, disable: str) -> bool:
         path.unlink(missing_ok=True)
     _systemctl("daemon-reload")
     return True
+
+
+def has_instance() -> bool:
+    """Whether a systemd instance of this user answers."""
+    try:
+        asked = ["systemctl", "--user", "show-environment"]
+        done = subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S, check=False)
+    except (FileNotFoundError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
 
 
 def _systemctl(*arguments: str) -> None:

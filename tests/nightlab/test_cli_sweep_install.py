@@ -48,8 +48,11 @@ class Place:
         return path
 
     def run(self, *arguments: str) -> Ended:
+        return self.command("sweep", *arguments)
+
+    def command(self, *arguments: str) -> Ended:
         path = f"{self.bin}:{os.defpath}"
-        return nightlab("sweep", *arguments, home=self.home, PATH=path, XDG_CONFIG_HOME=str(self.config), TZ="UTC")
+        return nightlab(*arguments, home=self.home, PATH=path, XDG_CONFIG_HOME=str(self.config), TZ="UTC")
 
 
 @pytest.fixture
@@ -125,6 +128,21 @@ def test_without_a_systemd_instance_nothing_is_left(place: Place) -> None:
     assert schedules(place.home, time.time()) == []
 
 
+def test_the_runtime_is_one_reboot_line_or_one_unit_and_each_takes_the_place_of_the_other(place: Place) -> None:
+    place.tab.write_bytes(BEFORE + b"\n")
+    assert place.command("service", "install", "--cron", "--json").data["line"].startswith("@reboot ")
+    assert place.tab.read_bytes().count(b"nightlab up --as-before --home") == 1
+    assert place.command("service", "status", "--json").data["kind"] == "cron"
+    unit = place.command("service", "install", "--json").data["line"]
+    assert place.tab.read_bytes() == BEFORE + b"\n"
+    text = (place.config / "systemd" / "user" / unit).read_text()
+    assert "KillMode=process" in text
+    assert f'"up" "--as-before" "--foreground" "--home" "{place.home}"' in text
+    assert place.command("service", "status", "--json").data["kind"] == "systemd"
+    assert place.command("service", "uninstall", "--json").data["removed"] == ["systemd"]
+    assert place.command("service", "status", "--json").data["kind"] is None
+
+
 def test_missed_starts_are_counted_from_the_install(place: Place) -> None:
     place.run("install", str(place.file), "--at", "0 22 * * *")
     two_days_on = time.time() + 2 * 86400
@@ -152,7 +170,9 @@ def test_systemd_itself_takes_the_units_and_starts_when_cron_does(tmp_path: Path
         for line in calendar_lines(expression):
             subprocess.run(["systemd-analyze", "calendar", line], check=True, capture_output=True)
     argv = [sys.executable, "-c", 'it\'s 100% $HOME "x"']
-    units = sweep_units("nightlab-s", "s", "0 0 1 * mon", argv) | service_unit("nightlab-r", argv, Path("/a%b"))
+    units = sweep_units("nightlab-s", "s", "0 0 1 * mon", argv) | service_unit(
+        "nightlab-r", argv, Path("/a%b"), path="/a b:/bin"
+    )
     for name, text in units.items():
         (tmp_path / name).write_text(text)
     names = [str(tmp_path / name) for name in units]
