@@ -23,6 +23,8 @@ class CellFacts:
     n_measured: int = 0
     is_budget_spent: bool = False
     """Its plan says that a budget ended it."""
+    is_resumed: bool = False
+    """Its session was begun in the night before; the cells of tonight follow it."""
     is_left_by_hour: bool = False
     """It stopped by itself, since nothing more would end before its hour."""
     message: str = ""
@@ -76,6 +78,8 @@ def next_step(
     waiting = [cell.position for cell in cells if cell.state is None]
     if not waiting and not working:
         return _concluded(cells, None, is_over=False)
+    if any(cell.is_resumed and cell.state in AT_WORK for cell in cells):
+        return Continue()
     return Continue(start=tuple(waiting[: max(cells_at_once - len(working), 0)]))
 
 

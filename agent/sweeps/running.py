@@ -19,7 +19,7 @@ from agent.store.store import AgentStore
 from agent.store.views import SessionState, SessionView, TrialState
 from agent.sweeps.night import AT_WORK, CellFacts, Conclude, Continue, StopAll, next_step
 from agent.sweeps.sweep import Sweep
-from agent.sweeps.views import NightSummary, NightView
+from agent.sweeps.views import CellView, NightSummary, NightView
 from agent.task import Task
 from agent.tools.errors import ToolError
 from agent.tools.jobs import cancel_jobs, live_jobs
@@ -75,7 +75,7 @@ def _live(nights: NightStore, night_id: str, fence: int, deps: NightDeps) -> Nig
     while not deps.should_leave():
         night = nights.night(night_id)
         step = next_step(
-            [_facts(deps.store, cell.position, cell.session_id) for cell in night.cells],
+            [_facts(deps.store, cell) for cell in night.cells],
             cells_at_once=sweep.cells_at_once,
             finish_by=night.finish_by,
             asked_to_stop=nights.stop_outcome(night_id),
@@ -95,18 +95,19 @@ def _live(nights: NightStore, night_id: str, fence: int, deps: NightDeps) -> Nig
     return nights.night(night_id)
 
 
-def _facts(store: AgentStore, position: int, session_id: str | None) -> CellFacts:
-    if session_id is None:
-        return CellFacts(position=position, state=None)
-    session = store.session(session_id)
+def _facts(store: AgentStore, cell: CellView) -> CellFacts:
+    if cell.session_id is None:
+        return CellFacts(position=cell.position, state=None)
+    session = store.session(cell.session_id)
     if session.state in AT_WORK:
-        return CellFacts(position=position, state=session.state)
-    n_measured = sum(1 for trial in store.trials(session_id) if trial.state is TrialState.MEASURED)
+        return CellFacts(position=cell.position, state=session.state, is_resumed=cell.is_resumed)
+    n_measured = sum(1 for trial in store.trials(cell.session_id) if trial.state is TrialState.MEASURED)
     return CellFacts(
-        position=position,
+        position=cell.position,
         state=session.state,
         n_measured=n_measured,
         is_budget_spent=_is_budget_spent(store, session),
+        is_resumed=cell.is_resumed,
         is_left_by_hour=session.state is SessionState.STOPPED and not session.message.startswith("stopped"),
         message=session.message,
     )

@@ -34,6 +34,11 @@ def test_cells_start_in_order_and_no_more_than_may_run_at_once() -> None:
     assert step(DONE, RUN, None) == Continue(start=(2,))
 
 
+def test_what_the_night_before_left_goes_on_alone_and_first() -> None:
+    assert step(RUN, None, is_resumed=True) == Continue()
+    assert step(DONE, None, is_resumed=True) == Continue(start=(1,))
+
+
 @pytest.mark.parametrize("now", [100.0, 100.0 + SLACK_S - 1])
 def test_at_its_hour_all_that_is_at_work_is_stopped_and_nothing_starts(now: float) -> None:
     assert step(RUN, STOPPING, None, now=now) == StopAll(positions=(0, 1))
