@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from functools import partial
 from typing import Literal
 
 from runtime_client.models import Compute, JobSpec
@@ -91,7 +92,7 @@ def _job(
 def submit_all(cluster: LabCluster, jobs: Sequence[PersonsJob]) -> None:
     """Have each be submitted at its time."""
     for job in jobs:
-        cluster.plan(job.at, lambda job=job: _submit(cluster, job))
+        cluster.plan(job.at, partial(_submit, cluster, job))
 
 
 def _submit(cluster: LabCluster, job: PersonsJob) -> None:
