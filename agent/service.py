@@ -1,4 +1,4 @@
-"""The agent service: keeps one child process alive for every session that is running.
+"""The agent service: keeps one child process alive for every session and every night that is running.
 
 Sessions that were running when it (or the machine) went down go on by themselves. It holds no judgement and imports
 neither the graph nor the samplers: it reads one small table once a second. `python -m agent.service --home HOME`.
@@ -22,6 +22,7 @@ from types import FrameType
 from typing import IO
 
 from agent.store.faults import DiskFull, StoreUnusable, full_disk_named
+from agent.store.nights import NightStore
 from agent.store.store import AgentStore
 
 LOOK_EVERY_S = 1.0
@@ -54,7 +55,11 @@ class _Care:
 
     spawn: Spawn
     backoff_s: tuple[float, ...]
+    spawn_night: Spawn
     children: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    nights: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    """Their processes, by the ids of the nights."""
+    night_not_before: dict[str, float] = field(default_factory=dict)
     crashes: dict[str, _Crashes] = field(default_factory=dict)
 
 
@@ -63,12 +68,14 @@ def run_service(
     *,
     leaving: threading.Event | None = None,
     spawn: Spawn | None = None,
+    spawn_night: Spawn | None = None,
     backoff_s: Sequence[float] = BACKOFF_S,
 ) -> None:
     """Work until SIGTERM or Ctrl-C (or until `leaving` is set); then let all children leave in order.
 
     Args:
         spawn: None starts `agent.frontdoors.research`.
+        spawn_night: None starts `agent.frontdoors.nightly`.
         backoff_s: waits before a restart, after the first, second, ... crash in a row; the last one repeats.
 
     Raises:
@@ -80,12 +87,14 @@ def run_service(
     with (home / "agent.service.lock").open("a") as lock:
         _take(lock, home)
         store = AgentStore.open(home)
-        care = _Care(spawn=spawn or _spawn, backoff_s=tuple(backoff_s))
+        care = _Care(spawn=spawn or _spawn, spawn_night=spawn_night or _spawn_night, backoff_s=tuple(backoff_s))
+        nights = NightStore(store)
         try:
             while not is_leaving.is_set():
                 with suppress(DiskFull), full_disk_named():
                     _reap(store, care, home)
                     _start_missing(store, care, home)
+                    _keep_nights(nights, care, home)
                 is_leaving.wait(LOOK_EVERY_S)
         finally:
             _let_leave(care)
@@ -135,13 +144,33 @@ def _start_missing(store: AgentStore, care: _Care, home: Path) -> None:
             care.children[session_id] = care.spawn(home, session_id)
 
 
+def _keep_nights(nights: NightStore, care: _Care, home: Path) -> None:
+    """A night whose process died is taken up again after a pause; its own hour bounds how often."""
+    for night_id, child in list(care.nights.items()):
+        code = child.poll()
+        if code is not None:
+            del care.nights[night_id]
+            care.night_not_before[night_id] = time.monotonic() + (0.0 if code == 0 else care.backoff_s[-1])
+    for night_id in nights.runnable():
+        is_due = care.night_not_before.get(night_id, 0.0) <= time.monotonic()
+        if night_id not in care.nights and is_due and not nights.is_held(night_id):
+            care.nights[night_id] = care.spawn_night(home, night_id)
+
+
 def _spawn(home: Path, session_id: str) -> subprocess.Popen[bytes]:
-    path = log_path(home, session_id)
+    return _spawn_door("research", home, ["--session", session_id], log_path(home, session_id))
+
+
+def _spawn_night(home: Path, night_id: str) -> subprocess.Popen[bytes]:
+    return _spawn_door("nightly", home, ["--night", night_id], home / "logs" / f"night-{night_id}.log")
+
+
+def _spawn_door(door: str, home: Path, which: list[str], path: Path) -> subprocess.Popen[bytes]:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    module = [sys.executable, "-m", "agent.frontdoors.research"]
-    given = ["--home", str(home), "--session", session_id, "--parent-pid", str(os.getpid())]
+    argv = [sys.executable, "-m", f"agent.frontdoors.{door}", "--home", str(home), *which]
     with path.open("ab") as log:
-        return subprocess.Popen([*module, *given], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        given = [*argv, "--parent-pid", str(os.getpid())]
+        return subprocess.Popen(given, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
 
 def _reap(store: AgentStore, care: _Care, home: Path) -> None:
@@ -167,11 +196,12 @@ def _reap(store: AgentStore, care: _Care, home: Path) -> None:
 
 
 def _let_leave(care: _Care) -> None:
-    for child in care.children.values():
+    children = [*care.nights.values(), *care.children.values()]
+    for child in children:
         if child.poll() is None:
             child.terminate()
     deadline = time.monotonic() + LEAVE_S
-    for child in care.children.values():
+    for child in children:
         try:
             child.wait(timeout=max(deadline - time.monotonic(), 0.1))
         except subprocess.TimeoutExpired:

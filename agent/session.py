@@ -19,10 +19,13 @@ from agent.checkpoints import PRUNE_EVERY, open_checkpoints, prune
 from agent.data import DataFingerprints
 from agent.deps import Deps, Memory
 from agent.earlier import earlier_losers
+from agent.planner.history import History
+from agent.planner.hour import Hour
 from agent.planner.plan import Phase, Plan, first_plan, reopened
 from agent.planner.plan_text import plan_from_json
 from agent.planner.proposers.protocol import Proposer
 from agent.state import GRAPH_VERSION, AgentState, Outcome
+from agent.steps.leaving import words_for
 from agent.store.book import TrialBook
 from agent.store.faults import DiskFull, full_disk_named
 from agent.store.fenced import FencedWriter, FenceLost, Line
@@ -150,7 +153,17 @@ def _live_until_outage(writer: FencedWriter, clock: _WallClock, deps: SessionDep
         if _is_asked_to_stop(record):
             record.conclude(SessionState.STOPPED, "stopped while the runtime was away")
             return True
+        if _hour_has_come(writer, deps):
+            text = words_for(record.session(), writer.store.trials(writer.session_id), deps.store.clock())
+            text = f"{text} (the runtime was away then)"
+            record.conclude(SessionState.STOPPED, text, lines=[Line(step="session", text=text)])
+            return True
     return False
+
+
+def _hour_has_come(writer: FencedWriter, deps: SessionDeps) -> bool:
+    hour = Hour.of(SessionRecord(writer).session().finish_by, History.of(()), deps.store.clock())
+    return hour is not None and hour.has_come
 
 
 def _is_asked_to_stop(record: SessionRecord) -> bool:
@@ -209,6 +222,7 @@ def _loop(
             case Outcome.STOPPED:
                 n_left = len(book.history().in_flight)
                 text = f"stopped; {n_left} running jobs go on and are read after a resume" if n_left else "stopped"
+                text = state.get("message") or text
                 record.conclude(SessionState.STOPPED, text, lines=[Line(step="session", text=text)])
                 return True
         if n_wakes % PRUNE_EVERY == 0:

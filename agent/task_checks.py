@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.planner.configuration import canonical, configuration_id, default_params, problems
+from agent.planner.proposers.points import listed
 from agent.planner.seeds import n_pairs_at_most
+from agent.planner.suggested import allowed
 from agent.task import CategoricalParameter, Task
 from agent.trust_checks import trust_checks
 
@@ -48,6 +51,7 @@ def cross_checks(task: Task) -> Iterator[Problem]:
             yield from _choice_checks(name, parameter)
     yield from _seed_checks(task)
     yield from _possible_checks(task)
+    yield from _point_checks(task)
     yield from (Problem(path=path, message=what) for path, what in trust_checks(task))
 
 
@@ -64,6 +68,29 @@ def _seed_checks(task: Task) -> Iterator[Problem]:
         yield Problem(path="held_out.parameters.seed", message=fixed)
     if task.fidelity is not None and task.fidelity.parameter == "seed":
         yield Problem(path="fidelity.parameter", message=fixed)
+
+
+def _point_checks(task: Task) -> Iterator[Problem]:
+    """Points that no trial can be made of, or that the budget has no room for."""
+    is_whole = True
+    for at, point in enumerate(task.search.points):
+        for name, value in point.items():
+            path = f"search.points.{at}.{name}"
+            if name not in task.space:
+                is_whole = False
+                yield Problem(path=path, message=f"is not in the space; allowed: {', '.join(task.space)}")
+            elif problems(canonical({**default_params(task), name: value}, task), task):
+                is_whole = False
+                yield Problem(path=path, message=f"{value!r} is not allowed; allowed: {allowed(task.space[name])}")
+    if not task.search.points or not is_whole:
+        return
+    n = len(listed(task).keys() | {configuration_id(default_params(task))})
+    if n > task.budgets.trials:
+        what = (
+            f"{task.budgets.trials} is too few for search.points: they are {n} different configurations, the default "
+            f"included, which comes first in any case; give {n} at least"
+        )
+        yield Problem(path="budgets.trials", message=what)
 
 
 def _possible_checks(task: Task) -> Iterator[Problem]:
@@ -88,6 +115,8 @@ def _pairs_checks(task: Task) -> Iterator[Problem]:
     """A pair at most doubles the evidence, so that too few can support no claim, however large the gain."""
     from agent.planner.statistics import pairs_needed  # scipy, which a command that reads a task may do without
 
+    if not task.search.confirm:
+        return
     n, total = n_pairs_at_most(task), task.trust.error_budget
     needed = pairs_needed(1.0, 0.0, total / 2)
     if needed is not None and n < needed:

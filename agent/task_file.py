@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import types
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
 from typing import Annotated, Union, get_args, get_origin
 
@@ -18,14 +18,23 @@ from agent.task_checks import Problem, cross_checks
 from runtime_client.models import CodeSource, SnapshotMode
 
 
-class TaskError(Exception):
-    """The task file can not be used; `problems` says what to change."""
+class DocumentError(Exception):
+    """A file can not be used; `problems` says what to change."""
+
+    what = "file"
+    keys = ""
+    """The ones that it has to have."""
 
     def __init__(self, source: Path, problems: list[Problem]) -> None:
         self.source = source
         self.problems = problems
         lines = [f"  {p.path + ': ' if p.path else ''}{p.message}" for p in problems]
-        super().__init__(f"{source}: the task can not be used\n" + "\n".join(lines))
+        super().__init__(f"{source}: the {self.what} can not be used\n" + "\n".join(lines))
+
+
+class TaskError(DocumentError):
+    what = "task"
+    keys = "task, objective, job, space, budgets"
 
 
 def load_task(path: Path) -> Task:
@@ -34,12 +43,16 @@ def load_task(path: Path) -> Task:
     Raises:
         TaskError: unreadable, not YAML, unknown keys, impossible values; all problems at once.
     """
+    return parse_task(read_text(path, TaskError), source=path)
+
+
+def read_text(path: Path, error: type[DocumentError]) -> str:
+    """Raises the error for what can not be read."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise TaskError(path, [Problem(path="", message=f"can not be read: {reason}")]) from error
-    return parse_task(text, source=path)
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as why:
+        reason = why.strerror if isinstance(why, OSError) else "it is not UTF-8 text"
+        raise error(path, [Problem(path="", message=f"can not be read: {reason}")]) from why
 
 
 def parse_task(text: str, *, source: Path) -> Task:
@@ -48,11 +61,12 @@ def parse_task(text: str, *, source: Path) -> Task:
     Raises:
         TaskError: as `load_task`.
     """
-    data = _read_yaml(text, source)
+    data = read_yaml(text, source, TaskError)
     try:
         task = Task.model_validate(data)
     except ValidationError as error:
-        raise TaskError(source, [_explain(detail, data) for detail in error.errors()]) from error
+        problems = [explain(detail, Task, lambda part: _is_tag(data, part)) for detail in error.errors()]
+        raise TaskError(source, problems) from error
     task = _with_data_folder(_with_code_folder(task, source), source)
     problems = list(cross_checks(task))
     if problems:
@@ -68,13 +82,19 @@ def _construct_mapping(loader: _UniqueKeyLoader, node: yaml.MappingNode) -> dict
     loader.flatten_mapping(node)
     seen: dict[Hashable, object] = {}
     for key_node, value_node in node.value:
-        key = loader.construct_object(key_node, deep=True)
+        key = _key(loader, key_node)
         if not isinstance(key, Hashable):
             raise yaml.constructor.ConstructorError(None, None, "a key must be a plain value", key_node.start_mark)
         if key in seen:
             raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is given twice", key_node.start_mark)
         seen[key] = loader.construct_object(value_node, deep=True)
     return seen
+
+
+def _key(loader: _UniqueKeyLoader, node: yaml.Node) -> object:
+    """A key `on` is this word, as in YAML 1.2; PyYAML, which has YAML 1.1, reads `true`."""
+    is_word = isinstance(node, yaml.ScalarNode) and node.value.lower() in ("on", "off", "yes", "no", "y", "n")
+    return node.value if is_word else loader.construct_object(node, deep=True)
 
 
 _UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _construct_mapping)
@@ -86,29 +106,35 @@ _UniqueKeyLoader.add_implicit_resolver(
 )
 
 
-def _read_yaml(text: str, source: Path) -> dict[str, object]:
+def read_yaml(text: str, source: Path, kind: type[DocumentError]) -> dict[str, object]:
+    """A mapping; raises an error of this kind."""
     try:
         data = yaml.load(text, Loader=_UniqueKeyLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
         what = getattr(error, "problem", None) or str(error)
-        raise TaskError(source, [Problem(path="", message=f"not readable as YAML: {where}{what}")]) from error
+        raise kind(source, [Problem(path="", message=f"not readable as YAML: {where}{what}")]) from error
     except (RecursionError, ValueError) as error:
-        raise TaskError(source, [Problem(path="", message=f"not readable as YAML: {error}")]) from error
+        raise kind(source, [Problem(path="", message=f"not readable as YAML: {error}")]) from error
     if not isinstance(data, dict):
         seen = "is empty" if data is None else f"holds a {type(data).__name__}"
-        needed = "a mapping with the keys task, objective, job, space, budgets is needed"
-        raise TaskError(source, [Problem(path="", message=f"the file {seen}; {needed}")])
+        needed = f"a mapping with the keys {kind.keys} is needed"
+        raise kind(source, [Problem(path="", message=f"the file {seen}; {needed}")])
     return data
 
 
-def _explain(detail: ErrorDetails, data: object) -> Problem:
-    loc = tuple(part for part in detail["loc"] if part not in ("float", "int", "categorical") or _is_key(data, part))
+def explain(detail: ErrorDetails, root: type[BaseModel], is_tag: Callable[[int | str], bool]) -> Problem:
+    """A problem by its path in the file, with the value seen and what is allowed.
+
+    Args:
+        is_tag: whether a part of the path is the tag of a union, which nobody wrote there.
+    """
+    loc = tuple(part for part in detail["loc"] if not is_tag(part))
     path = ".".join(str(part) for part in loc)
     match detail["type"]:
         case "extra_forbidden":
-            allowed = _allowed_keys(detail["loc"][:-1])
+            allowed = _allowed_keys(detail["loc"][:-1], root)
             close = difflib.get_close_matches(str(loc[-1]), allowed, n=1, cutoff=0.5)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             return Problem(path=path, message=f"unknown key{hint} Allowed: {', '.join(allowed)}".replace("? A", "? a"))
@@ -128,9 +154,10 @@ def _explain(detail: ErrorDetails, data: object) -> Problem:
             return Problem(path=path, message=f"{detail['msg']}; seen: {_shown(detail['input'])}")
 
 
-def _is_key(data: object, name: object) -> bool:
-    """Whether a part of an error's location that looks like a union tag is a name that the user wrote."""
-    return isinstance(data, dict) and isinstance(data.get("space"), dict) and name in data["space"]
+def _is_tag(data: dict[str, object], part: int | str) -> bool:
+    """Whether a part of an error's location is a kind of parameter, and not a name that the user wrote."""
+    space = data.get("space")
+    return part in ("float", "int", "categorical") and not (isinstance(space, dict) and part in space)
 
 
 def _shown(value: object) -> str:
@@ -138,9 +165,9 @@ def _shown(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _allowed_keys(loc: tuple[int | str, ...]) -> list[str]:
+def _allowed_keys(loc: tuple[int | str, ...], root: type[BaseModel]) -> list[str]:
     """Keys of the model at a location of a validation error (union tags included)."""
-    found: list[type[BaseModel]] = [Task]
+    found: list[type[BaseModel]] = [root]
     for part in loc:
         nested: list[type[BaseModel]] = []
         for model in found:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agent.planner.comparable import needs_exclusive
+from agent.planner.held_out import n_looks
 from agent.task import Task
 from runtime_client.models import SnapshotMode
 
@@ -33,9 +34,8 @@ def _seeds(task: Task) -> Found:
     seeds = task.seeds
     if "max_pairs" in seeds.model_fields_set and seeds.max_pairs < seeds.fresh:
         yield "seeds.max_pairs", f"{seeds.max_pairs} is less than seeds.fresh ({seeds.fresh}); give at least that many"
-    n_looks = task.held_out.looks if task.held_out is not None else 0
-    fresh = range(seeds.first_fresh, seeds.first_fresh + max(seeds.max_pairs, seeds.fresh, n_looks))
-    racing = range(seeds.first_racing, seeds.first_racing + max(N_RACING, seeds.max_pairs))
+    fresh = range(seeds.first_fresh, seeds.first_fresh + max(seeds.max_pairs, seeds.fresh, n_looks(task)))
+    racing = range(seeds.first_racing, seeds.first_racing + max(N_RACING, seeds.max_pairs, task.search.replicates))
     for name, taken in (("first_fresh", fresh), ("first_racing", racing)):
         if seeds.search in taken:
             what = f"{seeds.search} is among the seeds from seeds.{name} on ({taken[0]} to {taken[-1]}); choose another"

@@ -20,6 +20,7 @@ from nightlab.failure import ExitCode, Failure
 COMMANDS = {
     "up": "Start the runtime, MLflow and the agent on this machine.",
     "down": "Stop them in order; jobs are resumed at the next start.",
+    "service": "The runtime, started with the machine: install, uninstall, status.",
     "status": "What is up, what runs, what waits.",
     "job": "Run, list, explain, cancel jobs; read their output.",
     "policy": "The scheduling policy: classes, quotas, limits; or check a file.",
@@ -32,6 +33,7 @@ COMMANDS = {
     "spend": "Device-hours and cost: useful, replicate, lost, failed, idle.",
     "gc": "Delete checkpoints that nobody needs any more.",
     "research": "Sessions: check a task, start, follow, stop, resume, report, suggest.",
+    "sweep": "Sweeps: the same trials night after night; their reports.",
     "trial": "Trials of all sessions: search, list, show, compare, reproduce, export.",
     "verify": "Check an evidence folder and run it again here.",
     "simulate": "Replay a trace of real jobs with this scheduler, in virtual time.",
@@ -39,7 +41,7 @@ COMMANDS = {
     "demo": "A whole research session on real training, in minutes.",
 }
 """Each lives in `nightlab.commands.<name>`, which has an `app`."""
-GROUPS = ("job", "node", "budget", "research", "trial")
+GROUPS = ("service", "job", "node", "budget", "research", "sweep", "trial")
 """These do nothing by themselves; alone they show their help."""
 
 

@@ -8,6 +8,7 @@ import time
 from runtime_client.models import AttemptView, JobView
 
 from .following import state_line
+from .moments import told
 from .output import ago, duration, print_table
 
 
@@ -24,6 +25,8 @@ def print_job(job: JobView) -> None:
         ("parameters", ", ".join(f"{name}={value}" for name, value in spec.parameters.items())),
         ("waits for", ", ".join(f"{one.job} ({one.condition.value})" for one in spec.depends_on)),
         ("array", "" if spec.array_task is None else f"{spec.array_task.array_id}, index {spec.array_task.index}"),
+        ("until", "" if spec.finish_by is None else told(spec.finish_by, now=time.time())),
+        ("goes on from", spec.continues or ""),
         ("submitted", ago(job.submitted_at)),
         ("checkpoint", "" if job.checkpoint_step is None else f"step {job.checkpoint_step}"),
         ("suggestion", "" if job.suggestion is None else job.suggestion.why),
@@ -32,11 +35,11 @@ def print_job(job: JobView) -> None:
     print(state_line(job))
     for name, value in lines:
         if value:
-            print(f"  {name:<11} {value}")
+            print(f"  {name:<12} {value}")
     if job.attempts:
         print()
         print_table(
-            ("attempt", "outcome", "where", "started", "ran", "exit", "why"),
+            ("attempt", "outcome", "where", "started", "ran", "#memory", "exit", "why"),
             [_attempt_row(attempt) for attempt in job.attempts],
         )
         newest = job.attempts[-1]
@@ -54,6 +57,7 @@ def _attempt_row(attempt: AttemptView) -> tuple[str, ...]:
         where,
         ago(attempt.started_at),
         "" if attempt.started_at is None else duration(until - attempt.started_at),
+        "" if attempt.peak_memory_mb is None else f"{attempt.peak_memory_mb:.0f} MiB",
         "" if attempt.exit_code is None else str(attempt.exit_code),
         attempt.evidence or attempt.exit_reason or "",
     )

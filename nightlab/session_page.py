@@ -11,6 +11,7 @@ from agent.store.views import ParamValue, Purpose, SessionView, TrialState, Tria
 from agent.task import Task
 
 from .hypotheses_page import plan_data, print_plan
+from .moments import moment
 from .output import ago, duration, plural, print_table
 
 N_LINES = 8
@@ -49,6 +50,8 @@ def print_session(store: AgentStore, session_id: str) -> None:
         f"  {plural(session.n_trials, 'trial')}, {duration(session.wall_seconds)} running, "
         f"{duration(session.device_seconds)} of device time, started {ago(session.created_at)}"
     )
+    if session.finish_by is not None and session.ended_at is None:
+        print(f"  nothing of it runs after {moment(session.finish_by)}")
     limited = [cap for cap in caps_of(session) if cap.limit is not None]
     print("  budgets: " + ", ".join(cap.words.removeprefix("budgets.").removesuffix(" are used") for cap in limited))
     if session.result is not None:
@@ -96,8 +99,15 @@ def _row(trial: TrialView) -> tuple[str, ...]:
         "" if trial.value is None else f"{trial.value:.6g}",
         " ".join(f"{name}={shown(value)}" for name, value in trial.params.items()),
         trial.job_id or "",
-        trial.note or (trial.exit_reason if trial.exit_reason != "completed" else None) or "",
+        trial.note or _reason(trial),
     )
+
+
+def _reason(trial: TrialView) -> str:
+    if trial.state is TrialState.PROPOSED and trial.has_begun:
+        begun = trial.facts.continues
+        return f"goes on from {begun[-1]}" if begun else "had to leave without a checkpoint; begins anew"
+    return trial.exit_reason or "" if trial.exit_reason != "completed" else ""
 
 
 def _purpose(trial: TrialView) -> str:

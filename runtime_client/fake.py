@@ -2,8 +2,9 @@
 
 A script says what each job would do: its curve, its exit and its duration. Nothing happens until `advance` or
 `step` moves the clock; `events` with a wait moves it by itself when `is_automatic`. Priority classes, idempotency
-tokens, fences, cancellation and preemption behave as in the real one; dependencies on jobs that have not succeeded yet
-and arrays are refused. Two devices of kind `fake` by default.
+tokens, fences, cancellation and preemption behave as in the real one, and so do `continues` and `finish_by` (a job
+leaves at the hour itself, with its work saved); dependencies on jobs that have not succeeded yet and arrays are
+refused. Two devices of kind `fake` by default.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ class FakeOutcome:
     curves: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
     """Values by metric, logged at equal distances over the duration; None: nothing is logged at that step."""
     duration_s: float = 10.0
+    peak_memory_mb: float | None = None
+    """Most memory that it holds at once, in MiB, as its attempts tell; None: they do not."""
     exit_reason: str = "completed"
     """Anything else fails the job; a required metric that is missing or not finite fails it by itself."""
     evidence: str | None = None
@@ -64,6 +67,8 @@ class _Job:
     view: JobView
     outcome: FakeOutcome
     ends_at: float | None = None
+    left_s: float | None = None
+    """What it still has to do when it starts, if it goes on from another job; None: all."""
     n_logged: int = 0
     points: list[MetricPoint] = field(default_factory=list)
 
@@ -170,8 +175,7 @@ class FakeRuntime:
         if job.view.state in ENDED_STATES:
             raise Conflict(f"{job_id} has ended already ({job.view.state})", code="job_ended")
         if job.view.state == "queued":
-            self._set(job, state="cancelled", ended_at=self.now, exit_reason="cancelled", state_reason=reason)
-            self._emit("job_ended", job, {"end_state": "cancelled"})
+            self._end_queued(job, "cancelled", reason)
         else:
             self._end_attempt(job, "cancelled", "cancelled", "cancelled", None)
         self._schedule()
@@ -315,7 +319,7 @@ class FakeRuntime:
         self._run_to(until)
 
     def step(self) -> bool:
-        """Move the clock to the next end of a job; False when nothing runs."""
+        """Move the clock to the next end of a job; False when nothing runs or has an hour."""
         next_end = self._next_end()
         if next_end is None:
             return False
@@ -331,6 +335,7 @@ class FakeRuntime:
             duration_s=max((job.ends_at or self.now) - self.now, 0.0),
             exit_reason=job.outcome.exit_reason,
             evidence=job.outcome.evidence,
+            peak_memory_mb=job.outcome.peak_memory_mb,
         )
         ended = attempt.model_copy(
             update={
@@ -341,7 +346,7 @@ class FakeRuntime:
                 "stop_cause": "preempt",
             }
         )
-        job.ends_at = None
+        job.ends_at, job.left_s = None, None
         self._set(
             job,
             state="queued",
@@ -355,6 +360,45 @@ class FakeRuntime:
         self._schedule()
 
     # How it works inside.
+
+    def _end_queued(self, job: _Job, exit_reason: str, why: str) -> None:
+        self._set(job, state="cancelled", ended_at=self.now, exit_reason=exit_reason, state_reason=why)
+        self._emit("job_ended", job, {"end_state": "cancelled"})
+
+    def _end_at_hours(self) -> None:
+        """Jobs whose hour has come: what runs leaves with its work saved, what waits ends."""
+        why = "its hour (finish_by) came"
+        for job in [*self._running(), *self._queue()]:
+            finish_by = job.view.spec.finish_by
+            if finish_by is None or finish_by > self.now:
+                continue
+            if job.view.state == "queued":
+                self._end_queued(job, "deadline", why)
+            else:
+                job.left_s = max((job.ends_at or self.now) - self.now, 0.0)
+                saved = job.view.attempts[-1].model_copy(update={"checkpoint_step": job.n_logged})
+                self._set(job, attempts=(*job.view.attempts[:-1], saved), checkpoint_step=job.n_logged)
+                self._end_attempt(job, "cancelled", "cancelled", "deadline", why)
+
+    def _time_refusal(self, spec: JobSpec) -> SubmitResult | None:
+        """The refusal of a job whose hour is past, or that goes on from what it can not; None: there is nothing."""
+        if spec.finish_by is not None and spec.finish_by <= self.now:
+            message = f"finish_by: {spec.finish_by:.0f} is past; give a later time, or leave it out"
+            return _refused("deadline_passed", ErrorKind.INVALID, message, "finish_by")
+        if spec.continues is None:
+            return None
+        earlier = self._jobs.get(spec.continues)
+        if earlier is None:
+            message = f"continues: there is no job {spec.continues!r}; give the id of an ended job, or leave it out"
+            return _refused("no_such_job", ErrorKind.INVALID, message, "continues")
+        if earlier.view.state not in ENDED_STATES:
+            message = f"continues: {spec.continues} has not ended; wait for its end, or cancel it first"
+            return _refused("not_ended", ErrorKind.CONFLICT, message, "continues")
+        its = earlier.view.spec
+        if (its.project, its.experiment_name) != (spec.project, spec.experiment_name):
+            message = f"continues: {spec.continues} is of another experiment or project"
+            return _refused("another_experiment", ErrorKind.INVALID, message, "continues")
+        return None
 
     def _over_budget(self, spec: JobSpec) -> SubmitResult | None:
         """The refusal of a job whose session has used up its budget; None: there is room."""
@@ -388,9 +432,9 @@ class FakeRuntime:
         if spec.priority_class not in PRIORITIES:
             message = f"unknown priority class {spec.priority_class!r}; known: {', '.join(PRIORITIES)}"
             return _refused("unknown_priority_class", ErrorKind.INVALID, message, "priority_class")
-        over = self._over_budget(spec)
-        if over is not None:
-            return over
+        refusal = self._time_refusal(spec) or self._over_budget(spec)
+        if refusal is not None:
+            return refusal
         job = self._new_job(spec)
         if token is not None:
             self._tokens[token] = job.view.job_id
@@ -417,6 +461,9 @@ class FakeRuntime:
             run_id=run.run_id,
         )
         job = _Job(view=view, outcome=self._script(spec))
+        if spec.continues is not None:
+            earlier = self._jobs[spec.continues]
+            job.left_s, job.n_logged = earlier.left_s, 0 if earlier.left_s is None else earlier.n_logged
         self._jobs[view.job_id] = job
         return job
 
@@ -443,7 +490,7 @@ class FakeRuntime:
                 ordered_at=self.now,
                 started_at=self.now,
             )
-            job.ends_at = self.now + job.outcome.duration_s
+            job.ends_at = self.now + (job.outcome.duration_s if job.left_s is None else job.left_s)
             self._set(
                 job,
                 state="running",
@@ -453,7 +500,9 @@ class FakeRuntime:
             self._emit("attempt_started", job, {"attempt": attempt.attempt})
 
     def _next_end(self) -> float | None:
-        return min((job.ends_at for job in self._running() if job.ends_at is not None), default=None)
+        ends = [job.ends_at for job in self._running() if job.ends_at is not None]
+        live = (job.view.spec.finish_by for job in (*self._running(), *self._queue()))
+        return min([*ends, *(hour for hour in live if hour is not None)], default=None)
 
     def _run_to(self, at: float) -> None:
         self.now = max(self.now, at)
@@ -461,6 +510,7 @@ class FakeRuntime:
             self._log_due(job)
             if job.ends_at is not None and job.ends_at <= self.now:
                 self._finish(job)
+        self._end_at_hours()
         self._schedule()
 
     def _log_due(self, job: _Job) -> None:
@@ -519,6 +569,7 @@ class FakeRuntime:
                 "ended_at": self.now,
                 "outcome": outcome,
                 "exit_reason": reason,
+                "peak_memory_mb": job.outcome.peak_memory_mb,
                 "exit_code": 0 if state == "succeeded" else 1,
                 "evidence": evidence,
             }

@@ -38,8 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     quiet_environment()
     leaving = threading.Event()
-    _leave_on_signals(leaving)
-    if given.parent_pid is not None and not _tie_to_parent(given.parent_pid):
+    leave_on_signals(leaving)
+    if given.parent_pid is not None and not tie_to_parent(given.parent_pid):
         return 0
     store = AgentStore.open(given.home)
     try:
@@ -113,7 +113,7 @@ class _AsItWillBe:
         return self._store.plans(session_id)
 
 
-def _leave_on_signals(leaving: threading.Event) -> None:
+def leave_on_signals(leaving: threading.Event) -> None:
     def leave(signum: int, _frame: FrameType | None) -> None:
         if leaving.is_set():
             os._exit(128 + signum)
@@ -123,7 +123,7 @@ def _leave_on_signals(leaving: threading.Event) -> None:
     signal.signal(signal.SIGINT, leave)
 
 
-def _tie_to_parent(parent_pid: int) -> bool:
+def tie_to_parent(parent_pid: int) -> bool:
     """Be sent SIGTERM when the parent dies (Linux); False when it is gone already."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agent.planner.held_out import n_looks
 from agent.planner.history import History
 from agent.planner.seeds import is_fresh
 from agent.store.views import TrialState
@@ -36,6 +37,8 @@ class Spend:
     """What the runtime said when a budget of device time had no room for a trial; None: it has not."""
     exhausted: str | None = None
     """Why no proposer has anything new, in words; None: some have, or nobody was asked."""
+    hour_left_s: float | None = None
+    """Until the hour by which the session has to be over; None: it has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,19 +125,32 @@ def reserve_reached(task: Task, history: History, spend: Spend) -> str | None:
     Estimated from the mean of the measured trials; without any, the search goes on.
     """
     mean_s = mean_device_seconds(history)
-    if mean_s is None:
+    if mean_s is None or not task.search.confirm:
         return None
     n_left = _n_confirming_left(task, history)
     n_in_flight = len(history.in_flight)
     left_s = device_seconds_left(task.budgets, spend)
     if left_s is not None and left_s <= mean_s * (n_left + n_in_flight / 2):
         return f"the {left_s:.0f} device-seconds left are needed for {n_left} confirming trials"
-    if task.budgets.wall_minutes is not None:
-        left_s = task.budgets.wall_minutes * 60 - spend.wall_seconds
+    until_s = seconds_left(task.budgets, spend)
+    if until_s is not None:
         trial_s = mean_s / task.job.compute.num_accelerators
-        if left_s <= trial_s * (1 + (n_left + n_in_flight / 2) / max(spend.n_slots, 1)):
-            return f"the {left_s:.0f} seconds left are needed for {n_left} confirming trials"
+        if until_s <= trial_s * (1 + (n_left + n_in_flight / 2) / max(spend.n_slots, 1)):
+            return f"the {until_s:.0f} seconds left are needed for {n_left} confirming trials"
     return None
+
+
+def seconds_left(budgets: Budgets, spend: Spend) -> float | None:
+    """Of wall time, and until the hour by which the session has to be over; None: without limit."""
+    left = [] if budgets.wall_minutes is None else [budgets.wall_minutes * 60 - spend.wall_seconds]
+    if spend.hour_left_s is not None:
+        left.append(spend.hour_left_s)
+    return min(left, default=None)
+
+
+def n_confirming(task: Task) -> int:
+    """Trials after the search that the answer needs: the first pairs and the looks; none where nothing is confirmed."""
+    return 2 * task.seeds.fresh + n_looks(task) if task.search.confirm else 0
 
 
 def mean_device_seconds(history: History) -> float | None:
@@ -152,6 +168,5 @@ def device_seconds_left(budgets: Budgets, spend: Spend) -> float | None:
 
 
 def _n_confirming_left(task: Task, history: History) -> int:
-    looks = task.held_out.looks if task.held_out else 0
     n_fresh = sum(1 for _, seed in history.replicates if is_fresh(task, seed))
-    return max(2 * task.seeds.fresh + looks - n_fresh - len(history.held_out), 0)
+    return max(n_confirming(task) - n_fresh - len(history.held_out), 0)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from scipy.special import ndtr
 
 from agent.planner.configuration import configuration_id, default_params
+from agent.planner.held_out import n_looks
 from agent.planner.history import History
 from agent.planner.hypothesis import FINAL, Hypothesis, Prediction, Status
 from agent.planner.objective import gain
@@ -53,8 +54,7 @@ def first_claim(task: Task) -> Hypothesis:
     """The session's own claim, fixed before the first trial."""
     seeds, metric = task.seeds, task.objective.metric
     alpha = error_budget(task).final_share
-    n_looks = task.held_out.looks if task.held_out is not None else 0
-    n_final = 2 * seeds.fresh + n_looks
+    n_final = 2 * seeds.fresh + n_looks(task) if task.search.confirm else 0
     return Hypothesis(
         hypothesis_id=FINAL,
         statement=f"the best configuration found beats the default{_by(task)} on {metric}",
@@ -62,6 +62,8 @@ def first_claim(task: Task) -> Hypothesis:
         acceptance=(
             f"pairs with the default on fresh seeds from {seeds.first_fresh} on, {seeds.fresh} at first and "
             f"{n_pairs_at_most(task)} at most; {_rule(task, alpha)}"
+            if task.search.confirm
+            else "search.confirm is false: no pairs are made, and it is not judged"
         ),
         alpha=alpha,
         reference=configuration_id(default_params(task)),
@@ -72,7 +74,12 @@ def first_claim(task: Task) -> Hypothesis:
 
 
 def opened(hypotheses: tuple[Hypothesis, ...], task: Task, history: History, ranks: Ranking) -> tuple[Hypothesis, ...]:
-    """With a claim for every configuration that was sent into the race since; in the order of being sent."""
+    """With a claim for every configuration that was sent into the race since; in the order of being sent.
+
+    Where every configuration is measured on several seeds none was sent: that is no claim.
+    """
+    if task.search.replicates > 1:
+        return hypotheses
     default = configuration_id(default_params(task))
     known = {h.configuration for h in hypotheses[1:]} | {default}
     found = list(hypotheses)

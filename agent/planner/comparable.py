@@ -7,8 +7,9 @@ verdict instead (`unpinned`), and so is a value that the script reported about i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from agent.store.views import TrialFacts, TrialState, TrialView
 from agent.task import Task
@@ -19,27 +20,52 @@ UNREADABLE = "?"
 """The word of a source of data that could not be read."""
 
 
+class Circumstance(StrEnum):
+    """What may tell two trials apart."""
+
+    DEVICE = "device"
+    DATA = "data"
+    CODE = "code"
+    SCORER = "scorer"
+
+
 def needs_exclusive(task: Task) -> bool:
     """Whether a value depends on what else the machine does, so that its trials must run alone."""
     is_timed = task.fidelity is not None and task.fidelity.unit == "seconds"
     return task.objective.kind != "quality" or is_timed
 
 
-def why_not_comparable(one: TrialView, other: TrialView, task: Task) -> str | None:
+def why_not_comparable(
+    one: TrialView, other: TrialView, task: Task, *, may_differ: Collection[Circumstance] = ()
+) -> str | None:
     """The first reason why two trials may not form a pair, in words; None: they may. Symmetric but for its wording.
 
-    Says nothing of their values: whether those are valid is the trials' own state.
+    Says nothing of their values: whether those are valid is the trials' own state. What the question is about
+    `may_differ`: the code, where one asks what a change of the code did.
     """
     for trial in (one, other):
         alone = why_invalid(trial.facts, task)
         if alone is not None:
             return alone
-    return (
-        _devices_differ(one.facts, other.facts, task)
-        or _data_differs(one.facts, other.facts, task)
-        or _differ("the code differs", one.facts.code, other.facts.code)
-        or _scorers_differ(one.facts, other.facts)
-    )
+    for circumstance in Circumstance:
+        if circumstance in may_differ:
+            continue
+        reason = _differ_in(circumstance, one.facts, other.facts, task)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _differ_in(circumstance: Circumstance, one: TrialFacts, other: TrialFacts, task: Task) -> str | None:
+    match circumstance:
+        case Circumstance.DEVICE:
+            return _devices_differ(one, other, task)
+        case Circumstance.DATA:
+            return _data_differs(one, other, task)
+        case Circumstance.CODE:
+            return _differ("the code differs", one.code, other.code)
+        case Circumstance.SCORER:
+            return _scorers_differ(one, other)
 
 
 def why_invalid(facts: TrialFacts, task: Task) -> str | None:
@@ -107,16 +133,26 @@ class Pairs:
         return f"{n} pair{'s' if n > 1 else ''} left out as not comparable ({reasons})."
 
 
-def comparable_pairs(first: Iterable[TrialView], second: Iterable[TrialView], task: Task) -> Pairs:
-    """Pair the measured trials of two configurations by seed, and leave out what may not be compared."""
-    by_seed = {trial.seed: trial for trial in second if _is_measured(trial)}
+def comparable_pairs(
+    first: Iterable[TrialView],
+    second: Iterable[TrialView],
+    task: Task,
+    *,
+    by: Callable[[TrialView], tuple[str | int, ...]] = lambda trial: (trial.seed,),
+    may_differ: Collection[Circumstance] = (),
+) -> Pairs:
+    """Pair measured trials by seed (or by what `by` says), and leave out what may not be compared.
+
+    Each side has one measured trial at most for each value of `by`.
+    """
+    partners = {by(trial): trial for trial in second if _is_measured(trial)}
     pairs: list[tuple[TrialView, TrialView]] = []
     left_out: Counter[str] = Counter()
-    for trial in sorted(first, key=lambda trial: trial.seed):
-        partner = by_seed.get(trial.seed)
+    for trial in sorted(first, key=by):
+        partner = partners.get(by(trial))
         if partner is None or not _is_measured(trial):
             continue
-        reason = why_not_comparable(trial, partner, task)
+        reason = why_not_comparable(trial, partner, task, may_differ=may_differ)
         if reason is None:
             pairs.append((trial, partner))
         else:

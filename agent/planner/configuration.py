@@ -17,7 +17,7 @@ def default_params(task: Task) -> dict[str, ParamValue]:
 
 
 def canonical(params: Mapping[str, ParamValue], task: Task) -> dict[str, ParamValue]:
-    """The same point in the order of the space, with the types of the space (`2` becomes `2.0` for a float)."""
+    """The same point in the order of the space, with its types: `2` becomes `2.0` for a float."""
     return {name: _typed(params[name], parameter) for name, parameter in task.space.items() if name in params}
 
 
@@ -61,15 +61,22 @@ def _typed(value: ParamValue, parameter: Parameter) -> ParamValue:
             return float(value)
         case IntParameter() if isinstance(value, float) and value.is_integer():
             return int(value)
+        case CategoricalParameter():
+            return next((choice for choice in parameter.choices if _is_same(choice, value)), value)
         case _:
             return value
+
+
+def _is_same(choice: ParamValue, value: ParamValue) -> bool:
+    """`1` and `1.0` are one choice, `1` and `true` are two."""
+    return choice == value and isinstance(choice, bool) == isinstance(value, bool)
 
 
 def _wrong(value: ParamValue, parameter: Parameter) -> str | None:
     match parameter:
         case CategoricalParameter():
-            same = [c for c in parameter.choices if c == value and isinstance(c, bool) == isinstance(value, bool)]
-            return None if same else f"not among {list(parameter.choices)}"
+            is_known = any(_is_same(choice, value) for choice in parameter.choices)
+            return None if is_known else f"not among {list(parameter.choices)}"
         case FloatParameter() | IntParameter():
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 return "not a finite number"

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from agent.planner import seeds
-from agent.planner.budget import Spend, device_seconds_left, mean_device_seconds
+from agent.planner.budget import Spend, device_seconds_left, mean_device_seconds, n_confirming
 from agent.planner.configuration import configuration_id, default_params
 from agent.planner.history import History, Proposal
-from agent.planner.plan import Plan, n_search_trials
+from agent.planner.plan import Plan, n_open, n_search_trials
 from agent.planner.proposers.protocol import Proposer
 from agent.planner.worth import Belief, Outlook, after_one_more, outlook, worth_of_replicate, worth_of_search
 from agent.store.views import ParamValue, Purpose, TrialView, Worth
@@ -40,7 +40,8 @@ def idle_work(plan: Plan, task: Task, history: History, n: int, *, spend: Spend,
     known = outlook(task, history)
     if n < 1 or known is None:
         return []
-    work = _replicates(task, history, known, n) if task.idle.replicate else []
+    may_replicate = task.idle.replicate and task.search.replicates == 1  # else each is replicated in any case
+    work = _replicates(task, history, known, n) if may_replicate else []
     if task.idle.explore and len(work) < n:
         work += _explored(task, history, known, n - len(work), explorer)
     return work
@@ -74,8 +75,8 @@ def _n_affordable(task: Task, history: History, spend: Spend) -> int:
     room = float("inf") if share >= 1 else (share * all_s - idle_s) / ((1 - share) * cost_s)
     left_s = device_seconds_left(task.budgets, spend)
     if left_s is not None:
-        looks = task.held_out.looks if task.held_out else 0
-        n_needed = max(n_search_trials(task) - len(history.search), 0) + 2 * task.seeds.fresh + looks
+        n_search = max(n_search_trials(task) - len(history.search), 0) * task.search.replicates
+        n_needed = n_search + n_confirming(task)
         room = min(room, left_s / cost_s - n_needed - len(history.in_flight) - len(history.ready))
     return int(min(max(room, 0.0), 10_000))
 
@@ -147,7 +148,7 @@ def _replicate(params: dict[str, ParamValue], name: str, seed: int, worth: Worth
 
 def _explored(task: Task, history: History, known: Outlook, n: int, explorer: Proposer) -> Sequence[Proposal]:
     """New configurations; they count against `budgets.trials` as any other."""
-    room = min(n, n_search_trials(task) - len(history.search))
+    room = min(n, n_open(task, history))
     worth = worth_of_search(known)
     return [
         replace(proposal, is_idle_work=True, worth=worth, why=f"idle time: explore: {proposal.why}")

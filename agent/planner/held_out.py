@@ -13,6 +13,11 @@ from agent.store.views import TrialView
 from agent.task import Task
 
 
+def n_looks(task: Task) -> int:
+    """That the task allows; none where nothing is confirmed, since a look would have no verdict to stand beside."""
+    return task.held_out.looks if task.held_out is not None and task.search.confirm else 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldOutLedger:
     metric: str | None
@@ -26,7 +31,7 @@ class HeldOutLedger:
         held_out = task.held_out
         return cls(
             metric=held_out.metric if held_out is not None else None,
-            n_allowed=held_out.looks if held_out is not None else 0,
+            n_allowed=n_looks(task),
             looks=history.held_out,
         )
 
@@ -47,6 +52,8 @@ class HeldOutLedger:
         """Why this look may not be launched, in words; None: it may. It does not matter who proposed it."""
         if self.metric is None:
             return "the task has no held_out metric: nothing may be looked at"
+        if self.n_allowed == 0:
+            return f"{self.metric!r} is not looked at: search.confirm is false"
         before = sum(1 for look in self.looks if look.number < trial.number)
         if before >= self.n_allowed:
             return f"held_out.looks: {before} of {self.n_allowed} looks at {self.metric!r} are used"
@@ -56,5 +63,7 @@ class HeldOutLedger:
     def words(self) -> str:
         if self.metric is None:
             return "no held-out metric"
+        if self.n_allowed == 0:
+            return f"{self.metric} is not looked at: search.confirm is false"
         noun = "look" if self.n_allowed == 1 else "looks"
         return f"{self.n_used} of {self.n_allowed} {noun} at {self.metric} used"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from agent.planner import replicates
 from agent.planner.budget import Spend, reserve_reached, spent
 from agent.planner.claims import first_claim, judged_at_the_end, judged_on_the_way, opened, predicted
 from agent.planner.configuration import size
@@ -20,11 +21,14 @@ from agent.planner.history import History, Proposal
 from agent.planner.hypothesis import Hypothesis, Status
 from agent.planner.objective import reaches
 from agent.planner.proposers.default_first import DefaultFirst
+from agent.planner.proposers.points import n_untried
 from agent.planner.proposers.protocol import Proposer
 from agent.planner.ranking import Ranking, ranking
 from agent.planner.statistics import Standing
 from agent.store.views import Purpose, TrialView
 from agent.task import Task
+
+NOT_CONFIRMED = "nothing was to be confirmed (search.confirm: false)"
 
 
 class Phase(StrEnum):
@@ -90,7 +94,7 @@ def revised(plan: Plan, task: Task, history: History, spend: Spend) -> Plan:
     used_up = plan.spent or spent(task, spend)
     closed = plan.search_closed or used_up or _search_closes(task, history, spend, best)
     chosen = plan.chosen
-    if chosen is None and closed is not None and best is not None and search_has_ended(_without_ready_search(history)):
+    if chosen is None and closed is not None and best is not None and search_has_ended(task, _without_new(history)):
         chosen = best.configuration
     found = replace(plan, spent=used_up, search_closed=closed, chosen=chosen)
     found = replace(found, phase=_phase(found, task, history))
@@ -122,12 +126,13 @@ def _judged(plan: Plan, task: Task, history: History, ranks: Ranking) -> tuple[H
     """The claims, new ones opened first, so that no share depends on what is read after it."""
     is_over = plan.phase is Phase.DONE
     first, *others = opened(plan.hypotheses, task, history, ranks)
-    if plan.chosen is not None:
+    if plan.chosen is not None and task.search.confirm:
         if first.configuration is None and plan.chosen != first.reference:
             first = replace(first, prediction=predicted(task, history, ranks, plan.chosen, first.alpha))
         first = judged_at_the_end(first, task, history, plan.chosen, is_over=is_over)
     elif is_over:
-        first = replace(first, status=Status.DROPPED, note="the session ended before anything was chosen")
+        why = "the session ended before anything was chosen" if task.search.confirm else NOT_CONFIRMED
+        first = replace(first, status=Status.DROPPED, note=why)
     return first, *(judged_on_the_way(one, task, history, is_over=is_over) for one in others)
 
 
@@ -146,12 +151,21 @@ def next_work(plan: Plan, task: Task, history: History, n: int, search: Proposer
     work: list[Proposal] = []
     if plan.search_closed is None:
         room = n_search_trials(task) - len(history.search)
-        first = DefaultFirst(task).ask(history, min(n, room))
-        work = [_labelled(p, plan) for p in first or search.ask(history, min(n, room))]
+        work = DefaultFirst(task).ask(history, min(n, room)) or _search_work(plan, task, history, n, room, search)
     n_new = sum(1 for proposal in work if proposal.purpose is Purpose.SEARCH)
-    if plan.search_closed is not None or len(history.search) + n_new >= n_search_trials(task):
+    is_searched = plan.search_closed is not None or len(history.search) + n_new >= n_search_trials(task)
+    if is_searched and task.search.confirm:
         work.extend(confirming_work(task, history, plan.chosen, plan.claim, n - len(work)))
     return work[:n]
+
+
+def _search_work(plan: Plan, task: Task, history: History, n: int, room: int, search: Proposer) -> list[Proposal]:
+    """What is missing of measured configurations, new ones, and what will be missing of those that are under way."""
+    work = replicates.due_replicates(task, history, n)
+    n_wanted = min(n - len(work), room)
+    new = [_labelled(p, plan) for p in search.ask(history, n_wanted)] if n_wanted > 0 else []
+    work.extend(new)
+    return [*work, *replicates.early_replicates(task, history, n - len(work))]
 
 
 def _labelled(proposal: Proposal, plan: Plan) -> Proposal:
@@ -166,18 +180,24 @@ def n_search_trials(task: Task) -> int:
     return task.budgets.trials if n_points is None else min(task.budgets.trials, n_points)
 
 
-def search_has_ended(history: History) -> bool:
-    return all(trial.is_ended for trial in history.search)
+def n_open(task: Task, history: History) -> int:
+    """Configurations that the search may still try beside those that the task lists."""
+    return max(n_search_trials(task) - len(history.search) - n_untried(task, history), 0)
+
+
+def search_has_ended(task: Task, history: History) -> bool:
+    """Whether nothing is under way that the choice has to wait for."""
+    return all(trial.is_ended for trial in history.search) and not replicates.in_flight(task, history)
 
 
 def _search_closes(task: Task, history: History, spend: Spend, best: Standing | None) -> str | None:
     if best is not None and reaches(best.mean, task.objective):
         who = next(trial.trial_id for trial in history.search if trial.configuration == best.configuration)
         return f"the target {task.objective.target:g} was reached by {who}"
-    if len(history.search) >= n_search_trials(task) and search_has_ended(history):
+    if len(history.search) >= n_search_trials(task) and replicates.are_complete(task, history):
         is_whole = n_search_trials(task) < task.budgets.trials
         return "every configuration of the space was tried" if is_whole else "all search trials have ended"
-    if spend.exhausted is not None and search_has_ended(history):
+    if spend.exhausted is not None and replicates.are_complete(task, history):
         return spend.exhausted
     return reserve_reached(task, history, spend)
 
@@ -187,11 +207,11 @@ def _phase(plan: Plan, task: Task, history: History) -> Phase:
         return (
             Phase.DONE
             if not history.wanted_in_flight
-            else (Phase.CONFIRM if search_has_ended(history) else Phase.SEARCH)
+            else (Phase.CONFIRM if search_has_ended(task, history) else Phase.SEARCH)
         )
-    if plan.search_closed is None or not search_has_ended(_without_ready_search(history)):
+    if plan.search_closed is None or not search_has_ended(task, _without_new(history)):
         return Phase.SEARCH
-    if plan.chosen is None:
+    if plan.chosen is None or not task.search.confirm:
         return Phase.DONE if not history.wanted_in_flight else Phase.SEARCH
     if not is_confirmed(task, history, arms(task, history, plan.chosen), plan.claim):
         return Phase.CONFIRM
@@ -200,14 +220,13 @@ def _phase(plan: Plan, task: Task, history: History) -> Phase:
     return Phase.DONE if not history.wanted_in_flight else Phase.CONFIRM
 
 
-def _without_ready_search(history: History) -> History:
+def _without_new(history: History) -> History:
     """A search proposal that was never submitted does not hold up a closed search; it is withdrawn."""
-    ready = {trial.trial_id for trial in history.ready}
-    return replace(history, search=tuple(t for t in history.search if t.trial_id not in ready))
+    return replace(history, search=tuple(t for t in history.search if not t.is_new))
 
 
 def unwanted(plan: Plan, task: Task, history: History) -> Sequence[TrialView]:
-    """Ready proposals that the plan no longer wants: to be withdrawn, not run."""
+    """Ready proposals that the plan no longer wants: to be withdrawn, not run. What has begun goes on to its end."""
     if plan.spent is not None or plan.phase is Phase.DONE:
         return history.ready
     if plan.search_closed is None:
@@ -218,8 +237,8 @@ def unwanted(plan: Plan, task: Task, history: History) -> Sequence[TrialView]:
     return [
         trial
         for trial in history.ready
-        if trial.purpose is Purpose.SEARCH
-        or (trial.purpose is Purpose.REPLICATE and (trial.configuration, trial.seed) not in wanted)
+        if (trial.purpose is Purpose.SEARCH and trial.is_new)
+        or (trial.purpose is Purpose.REPLICATE and (trial.configuration, trial.seed) not in wanted and trial.is_new)
     ]
 
 

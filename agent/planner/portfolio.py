@@ -65,8 +65,15 @@ class Portfolio:
         proposers: Sequence[Proposer],
         race: Proposer | None = None,
         memory: Sequence[Remembered] = (),
+        *,
+        first: Proposer | None = None,
     ) -> None:
+        """
+        Args:
+            first: asked before all others, and believed: what it gives is refused only where it is equal to another.
+        """
         self._task = task
+        self._first = first
         self._proposers = tuple(proposers)
         self._race = race
         self._memory = tuple(memory)
@@ -89,9 +96,9 @@ class Portfolio:
     def ask(self, history: History, n: int) -> list[Proposal]:
         """New configurations and replicates of the race; fewer than `n` when nobody has anything new."""
         found: list[Proposal] = []
-        said: list[Escalation] = self._stale(history) if n > 0 else []
+        said: list[Escalation] = self._stale(history) if n > 0 and self._proposers else []
         while len(found) < n:
-            proposal = self._replicate(history) or self._explore(history, said)
+            proposal = self._listed(history) or self._replicate(history) or self._explore(history, said)
             if proposal is None:
                 break
             found.append(proposal)
@@ -99,6 +106,9 @@ class Portfolio:
             history = history.after([proposal.as_trial(number, trial_id=f"proposed-{number}")])
         self._said = tuple(said)
         return found
+
+    def _listed(self, history: History) -> Proposal | None:
+        return next(iter(self._first.ask(history, 1)), None) if self._first is not None else None
 
     def _replicate(self, history: History) -> Proposal | None:
         if self._race is None:
@@ -122,10 +132,15 @@ class Portfolio:
             if objections or history.search:
                 said.append(_switch(proposer.name, [o for o in objections if o]))
         if history.search and all(t.is_ended for t in history.trials):
-            names = ", ".join(p.name for p in self._proposers)
-            reason = f"none of {names} has a configuration that was not tried"
+            reason = self._nothing_left()
             said.append(Escalation(step=Step.STOP, surface="search", reason=reason))
         return None
+
+    def _nothing_left(self) -> str:
+        if not self._proposers:
+            return "every point that the task lists was tried"
+        names = ", ".join(p.name for p in self._proposers)
+        return f"none of {names} has a configuration that was not tried"
 
     def _in_order(self, history: History) -> list[Proposer]:
         """Those that are most behind their share first."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from agent.planner.held_out import n_looks
 from agent.planner.statistics import smallest_detectable
 from agent.task import Task
 
@@ -74,7 +75,7 @@ class Readiness:
     trial_s: float | None
     trial_device_seconds: float | None
     n_pairs: int | None
-    """Pairs of fresh seeds that the budgets leave room for, at most `seeds.max_pairs`."""
+    """Pairs of fresh seeds that the budgets leave room for, at most `seeds.max_pairs`; None: also, none are wanted."""
     smallest_gain: float | None
     """That those pairs show with a chance of 80 %; None: not known, or none at all."""
     session_s: float | None
@@ -99,8 +100,9 @@ def judge(
     device_s = plain.median(run.device_seconds for run in runs) if values else None
     n_pairs = smallest = session_s = None
     if trial_s is not None and device_s is not None:
-        n_pairs = _n_pairs(task, trial_s, device_s, n_slots)
-        session_s = _session_s(task, trial_s, n_pairs, n_slots)
+        n_pairs = _n_pairs(task, trial_s, device_s, n_slots) if task.search.confirm else None
+        session_s = _session_s(task, trial_s, n_pairs or 0, n_slots)
+    if n_pairs is not None and device_s is not None:
         findings += _about_budget(task, n_pairs, device_s)
     if noise is not None and n_pairs is not None:
         smallest = smallest_detectable(noise * math.sqrt(2), n_pairs, task.trust.error_budget / 2) if n_pairs else None
@@ -156,8 +158,7 @@ def _about_values(task: Task, runs: Sequence[TrialRun], values: Sequence[float])
 
 def _n_pairs(task: Task, trial_s: float, device_s: float, n_slots: int) -> int:
     """Pairs that fit beside the search, within the budgets and `seeds.max_pairs`."""
-    n_looks = task.held_out.looks if task.held_out else 0
-    n_before = task.budgets.trials + n_looks
+    n_before = _n_before_pairs(task)
     fits = [float(task.seeds.max_pairs)]
     if task.budgets.device_seconds is not None and device_s > 0:
         fits.append((task.budgets.device_seconds / device_s - n_before) / 2)
@@ -166,10 +167,14 @@ def _n_pairs(task: Task, trial_s: float, device_s: float, n_slots: int) -> int:
     return max(0, math.floor(min(fits)))
 
 
+def _n_before_pairs(task: Task) -> int:
+    """Evaluations of the search at most, and looks."""
+    return task.budgets.trials * task.search.replicates + n_looks(task)
+
+
 def _session_s(task: Task, trial_s: float, n_pairs: int, n_slots: int) -> float:
     """Search, then as many pairs as there may be: the longest that it takes when slots are free."""
-    n_looks = task.held_out.looks if task.held_out else 0
-    n_evaluations = task.budgets.trials + n_looks + 2 * n_pairs
+    n_evaluations = _n_before_pairs(task) + 2 * n_pairs
     expected = trial_s * math.ceil(n_evaluations / n_slots)
     limit = task.budgets.wall_minutes
     return expected if limit is None else min(expected, limit * 60)
@@ -179,12 +184,13 @@ def _about_budget(task: Task, n_pairs: int, device_s: float) -> list[Finding]:
     if n_pairs >= task.seeds.fresh:
         return []
     level = Level.PROBLEM if n_pairs < 2 else Level.WARNING
+    n = task.budgets.trials * task.search.replicates
     return [
         Finding(
             level=level,
             code="budget_too_small",
             text=(
-                f"{task.budgets.trials} search trials of {device_s:.3g} device-seconds leave room for {n_pairs} pairs "
+                f"{n} search trials of {device_s:.3g} device-seconds leave room for {n_pairs} pairs "
                 f"of fresh seeds; seeds.fresh asks for {task.seeds.fresh}"
             ),
             what_to_do="lower budgets.trials, raise budgets.device_seconds or budgets.wall_minutes, or shorten a trial",

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from agent.planner import seeds
 from agent.planner.history import History
+from agent.planner.replicates import is_its_own_failure
 from agent.planner.statistics.correction import Standing, standing
 from agent.store.views import ParamValue, TrialState
 from agent.task import Direction, Task
@@ -50,24 +51,31 @@ def _firsts(task: Task, history: History) -> dict[str, float]:
 
 @once_per_history
 def _others(task: Task, history: History) -> dict[str, list[float]]:
-    """All further values of those that have any."""
+    """All further values of those that have any; none of one that failed by itself, whose luck they would be."""
+    failed = {trial.configuration for trial in history.search if is_its_own_failure(trial)}
     found: dict[str, list[float]] = {}
     for (name, seed), trial in history.replicates.items():
         if trial.state is TrialState.MEASURED and trial.value is not None and seeds.is_racing(task, seed):
+            if name in failed:
+                continue
             found.setdefault(name, []).append(trial.value)
     return found
 
 
 def values_so_far(task: Task, history: History, names: Iterable[str] | None = None) -> dict[str, list[float]]:
-    """Valid values of each configuration (of those named), its value in the search first, then those of the race."""
+    """Valid values of each configuration (of those named), its value in the search first, then those of the race.
+
+    One that lost its first value to the machine may still have others.
+    """
     first, others = _firsts(task, history), _others(task, history)
-    return {name: [first[name], *others.get(name, ())] for name in (first if names is None else names)}
+    chosen = {**first, **others} if names is None else names
+    return {name: [*([first[name]] if name in first else ()), *others.get(name, ())] for name in chosen}
 
 
 @once_per_history
 def means_so_far(task: Task, history: History) -> Mapping[str, float]:
     """Plain mean of the values of each configuration."""
-    values = values_so_far(task, history, [name for name in _others(task, history) if name in _firsts(task, history)])
+    values = values_so_far(task, history, _others(task, history))
     return {**_firsts(task, history), **{name: sum(v) / len(v) for name, v in values.items()}}
 
 

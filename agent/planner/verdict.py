@@ -35,7 +35,7 @@ class Findings:
     """The default; then the chosen configuration, where it is another one."""
     pairs: Paired
     sequential: SequentialComparison | None
-    """None: there is no second side."""
+    """None: there is no second side, or the task wants nothing confirmed."""
     comparison: Comparison
     verdict: Verdict
     by_side: tuple[tuple[float, ...], ...]
@@ -73,7 +73,7 @@ def conclude(plan: Plan, task: Task, history: History) -> FinalResult | None:
         sentence=sentence(plan, task, history, found),
         n_pairs=sequential.n if sequential is not None else 0,
         evidence=sequential.e_better if sequential is not None else None,
-        evidence_needed=1 / plan.claim.alpha,
+        evidence_needed=1 / plan.claim.alpha if task.search.confirm else None,
         error_budget=plan.error_budget,
         n_claims=len(plan.hypotheses) - 1,
         estimate=found.estimate.interval if found.estimate is not None else None,
@@ -88,9 +88,10 @@ def findings(plan: Plan, task: Task, history: History) -> Findings | None:
         return None
     chosen = plan.chosen or leader.configuration
     sides = arms(task, history, chosen)
-    pairs = final_pairs(task, history, chosen, is_over=True) if len(sides) == 2 else Paired.nothing()
-    sequential = compared(plan.claim, task, pairs) if len(sides) == 2 else None
-    comparison = sequential.comparison if sequential is not None else Comparison.INDISTINGUISHABLE
+    is_compared = len(sides) == 2 and task.search.confirm
+    pairs = final_pairs(task, history, chosen, is_over=True) if is_compared else Paired.nothing()
+    sequential = compared(plan.claim, task, pairs) if is_compared else None
+    comparison = sequential.comparison if sequential is not None else _without_pairs(task, sides)
     by_side = tuple(_fresh_values(task, history, side.configuration) for side in sides)
     return Findings(
         sides=sides,
@@ -102,6 +103,11 @@ def findings(plan: Plan, task: Task, history: History) -> Findings | None:
         estimate=corrected(values_so_far(task, history), chosen, direction=task.objective.direction, fresh=by_side[-1]),
         held_out=tuple(t.value for t in history.held_out if t.state is TrialState.MEASURED and t.value is not None),
     )
+
+
+def _without_pairs(task: Task, sides: tuple[Arm, ...]) -> Comparison:
+    """Where the default itself led there is nothing to tell apart; else nothing was compared, so nothing is said."""
+    return Comparison.INDISTINGUISHABLE if len(sides) == 1 else Comparison.INVALID
 
 
 def _fresh_values(task: Task, history: History, configuration: str) -> tuple[float, ...]:

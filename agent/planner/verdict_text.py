@@ -8,7 +8,7 @@ from agent.planner.held_out import HeldOutLedger
 from agent.planner.history import History
 from agent.planner.hypothesis import Status
 from agent.planner.objective import gain
-from agent.planner.plan import Plan
+from agent.planner.plan import NOT_CONFIRMED, Plan
 from agent.planner.statistics import Basis, Comparison, Corrected, Verdict
 from agent.store.views import Interval, TrialState
 from agent.task import Task
@@ -39,11 +39,16 @@ def sentence(plan: Plan, task: Task, history: History, found: Findings) -> str:
 
 def _claim(task: Task, history: History, found: Findings) -> str:
     metric, verdict = task.objective.metric, found.verdict
-    if found.sequential is None:
-        n_search = sum(1 for t in history.search if t.state is TrialState.MEASURED)
+    n_search = sum(1 for t in history.search if t.state is TrialState.MEASURED)
+    if len(found.sides) == 1:
         return (
             f"The default was not beaten: of {n_search} configurations measured, none had a better {metric} "
             f"in the search ({verdict})."
+        )
+    if not task.search.confirm:
+        return (
+            f"The best of {n_search} configurations measured on {metric} was not compared with the default on fresh "
+            f"seeds: {NOT_CONFIRMED}."
         )
     if found.comparison is Comparison.INVALID:
         return f"The best configuration could not be compared with the default: too few valid pairs ({verdict})."

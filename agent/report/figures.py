@@ -198,7 +198,8 @@ def learning_curves(facts: ReportInput) -> Markup:
     special = {t.trial_id: role for t, role in ((default, "default"), (best, "best")) if t is not None}
     curves = []
     for trial in facts.search_trials:
-        points = [p for p in facts.points.get(trial.job_id or "", ()) if p.key == metric and p.value is not None]
+        logged = [p for job_id in trial.trained_by for p in facts.points.get(job_id, ())]
+        points = [p for p in logged if p.key == metric and p.value is not None]
         by_step = {p.step: p.value for p in points if p.value is not None}
         if len(by_step) > 1:
             curves.append((trial, sorted(by_step.items())))

@@ -48,7 +48,7 @@ def gather_report_input(store: SessionReader, client: Runtime, session_id: str) 
         jobs=tuple(jobs),
         nodes=tuple(client.nodes()),
         points=_points(client, jobs),
-        mlflow_url=None if session.run_id is None else _run_url(client, session.run_id),
+        mlflow_url=None if session.run_id is None else run_url(client, session.run_id),
         made_at=time.time(),
     )
 
@@ -82,7 +82,7 @@ def _points(client: Runtime, jobs: Sequence[JobView]) -> dict[str, tuple[MetricP
     return {job.job_id: tuple(client.metrics(job.job_id)) for job in started}
 
 
-def _run_url(client: Runtime, run_id: str) -> str | None:
+def run_url(client: Runtime, run_id: str) -> str | None:
     try:
         return client.run(run_id).mlflow_url
     except NotFound:

@@ -98,7 +98,7 @@ HOLDER_OF = {
 
 def segments(jobs: Sequence[JobView], trials: Sequence[TrialView], *, now: float) -> tuple[Segment, ...]:
     """One per attempt and device, ordered by start."""
-    trial_of = {t.job_id: t for t in trials if t.job_id is not None}
+    trial_of = {job_id: t for t in trials for job_id in t.trained_by}
     found = []
     for job in jobs:
         trial = trial_of.get(job.job_id)
@@ -135,7 +135,7 @@ def _segments_of(
 
 def preemptions(jobs: Sequence[JobView], trials: Sequence[TrialView]) -> tuple[Preemption, ...]:
     """Every preemption that was ordered, in the order of the orders."""
-    numbers = {t.job_id: t.number for t in trials if t.job_id is not None}
+    numbers = {job_id: t.number for t in trials for job_id in t.trained_by}
     found = []
     for job in jobs:
         step: int | None = None

@@ -15,6 +15,7 @@ from agent.planner.history import SLOT_NEEDED
 from agent.planner.objective import Reading, read_value
 from agent.state import AgentState
 from agent.steps.circumstances import after_data, after_end, checked_later
+from agent.steps.leaving import DEADLINE, had_to_leave, hour_of, put_back
 from agent.steps.scoring import is_to_be_scored, submit_score
 from agent.store.fenced import Line
 from agent.store.views import Purpose, TrialFacts, TrialState, TrialView
@@ -53,10 +54,12 @@ def _assessed(
 ) -> tuple[TrialView, Line | None]:
     job_id = trial.carried_by or ""
     job = deps.memory.jobs.get(job_id) or read_job(deps.runtime, job_id)
-    if trial.is_recalled and job.state == "cancelled":
+    if had_to_leave(trial, job):
         facts = _facts(trial, job, nodes, deps, is_last=is_last)
-        after = _cut(_judged(trial, job, facts, deps)) if trial.is_idle_work else _recalled(trial)
+        after = _cut(_judged(trial, job, facts, deps)) if trial.is_idle_work else put_back(trial, job, deps, nodes)
     elif is_to_be_scored(trial, job, deps):
+        if _is_too_late(deps):
+            return trial, None
         trained = replace(trial, facts=after_end(trial, job, deps, nodes), is_recalled=False)
         return submit_score(trained, job, deps)
     else:
@@ -97,21 +100,17 @@ def _worthless(reason: str, value: float | None) -> str:
     return reason if value is None else f"{reason}; the value {value:.6g} does not count"
 
 
-def _recalled(trial: TrialView) -> TrialView:
-    """Its queued job was asked back at a stop: the trial is ready again and gets a new job."""
-    return replace(
-        trial,
-        state=TrialState.PROPOSED,
-        submission=trial.submission + 1,
-        is_recalled=False,
-        job_id=None,
-        launched_at=None,
-    )
+def _is_too_late(deps: Deps) -> bool:
+    """Whether the hour has come; a scorer is then submitted after a resume."""
+    hour = hour_of(deps)
+    return hour is not None and hour.is_closed
 
 
 def _cut(judged: TrialView) -> TrialView:
-    """Idle work that gave way to wanted work: it says nothing about its configuration."""
-    return replace(judged, note="idle time ended: its slot was needed", exit_reason=SLOT_NEEDED)
+    """Idle work that gave way: it says nothing about its configuration."""
+    is_late = judged.exit_reason == DEADLINE
+    note = "idle time ended: the hour came" if is_late else "idle time ended: its slot was needed"
+    return replace(judged, note=note, exit_reason=SLOT_NEEDED)
 
 
 def _judged(trial: TrialView, job: JobView, facts: TrialFacts, deps: Deps) -> TrialView:
@@ -126,7 +125,7 @@ def _judged(trial: TrialView, job: JobView, facts: TrialFacts, deps: Deps) -> Tr
         value=reading.value,
         note=reading.note,
         exit_reason=job.exit_reason,
-        device_seconds=seconds + (trial.device_seconds if facts.score_job_id is not None else 0.0),
+        device_seconds=trial.device_seconds + seconds,
         ended_at=job.ended_at or deps.clock(),
         is_recalled=False,
         facts=facts,
@@ -141,9 +140,9 @@ def _reading(trial: TrialView, job: JobView, deps: Deps) -> Reading:
         reading = read_value([point.value for point in _points(trial, job, deps)], objective)
         if reading.value is not None:
             return _unless_renamed(reading, trial, job, deps)
-        return Reading(note=_with_names(reading.note or "", job, deps))
+        return Reading(note=_with_names(reading.note or "", trial, job, deps))
     if job.exit_reason == "criteria_not_met":
-        return Reading(note=_with_names(f"metric {metric!r} never appeared", job, deps))
+        return Reading(note=_with_names(f"metric {metric!r} never appeared", trial, job, deps))
     evidence = next((a.evidence for a in reversed(job.attempts) if a.evidence), None) or job.state_reason or ""
     reason = job.exit_reason or job.state
     note = f"{reason}: {evidence}"[:_NOTE_LIMIT] if evidence else reason
@@ -153,7 +152,12 @@ def _reading(trial: TrialView, job: JobView, deps: Deps) -> Reading:
 
 
 def _points(trial: TrialView, job: JobView, deps: Deps) -> list[Point]:
-    return read_points(deps.runtime, job.job_id, metric_of(deps.task, trial))
+    return read_points(deps.runtime, _measured_by(trial, job), metric_of(deps.task, trial))
+
+
+def _measured_by(trial: TrialView, job: JobView) -> tuple[str, ...]:
+    """The jobs whose curves make the trial's: the scorer's alone, where there is one."""
+    return (job.job_id,) if trial.facts.score_job_id is not None else trial.trained_by
 
 
 def _read_as(objective: Objective, metric: str) -> Objective:
@@ -170,7 +174,7 @@ def _unless_renamed(reading: Reading, trial: TrialView, job: JobView, deps: Deps
     names = [name for name in alike(metric, logged_names(deps.runtime, job.run_id)) if name != held_out]
     if trial.purpose is Purpose.HELD_OUT or not names:
         return reading
-    other = renamed_to(metric, arrivals(deps.runtime, job.job_id, [metric, *names]), names)
+    other = renamed_to(metric, arrivals(deps.runtime, _measured_by(trial, job), [metric, *names]), names)
     if other is None:
         return reading
     return Reading(
@@ -179,8 +183,8 @@ def _unless_renamed(reading: Reading, trial: TrialView, job: JobView, deps: Deps
     )
 
 
-def _with_names(note: str, job: JobView, deps: Deps) -> str:
-    names = metric_names(deps.runtime, job.job_id)
+def _with_names(note: str, trial: TrialView, job: JobView, deps: Deps) -> str:
+    names = metric_names(deps.runtime, _measured_by(trial, job))
     if not names:
         return f"{note}; the job logged no metric at all"
     more = f" and {len(names) - _N_NAMES} more" if len(names) > _N_NAMES else ""
@@ -189,11 +193,21 @@ def _with_names(note: str, job: JobView, deps: Deps) -> str:
 
 def _told(trial: TrialView, deps: Deps) -> str:
     if trial.state is TrialState.PROPOSED:
-        return f"{trial.trial_id} was asked back from the queue; it is launched again after the resume"
+        if trial.facts.left_for is None and not trial.has_begun:
+            return f"{trial.trial_id} was asked back from the queue; it is launched again after the resume"
+        return f"{trial.trial_id} had to leave before it was done; {_how_on(trial)}"
+    if not trial.is_ended:
+        return f"the scorer of {trial.trial_id} had to leave; another one measures it after a resume"
     if trial.value is None:
         return f"{trial.trial_id} gave no value: {trial.note}{_evidence(trial)}"
     remark = f" ({trial.note})" if trial.note else ""
     return f"{trial.trial_id}: {metric_of(deps.task, trial)} = {trial.value:.6g}{remark}"
+
+
+def _how_on(trial: TrialView) -> str:
+    if trial.facts.continues:
+        return f"it goes on from the checkpoint of {trial.facts.continues[-1]}"
+    return "it left no checkpoint and begins anew"
 
 
 def _evidence(trial: TrialView) -> str:

@@ -16,7 +16,12 @@ def before_launch(trials: list[TrialView], deps: Deps) -> list[TrialView]:
     """The trials with the fingerprint of the data as it is now."""
     look = deps.data.look()
     _tell_problems(look.problems, deps)
-    return [replace(trial, facts=replace(trial.facts, data=look.text, data_after=None)) for trial in trials]
+    return [replace(trial, facts=_on_data(trial.facts, look.text)) for trial in trials]
+
+
+def _on_data(facts: TrialFacts, data: str | None) -> TrialFacts:
+    """A trial that goes on keeps the data that it began on: another one now means that it changed under it."""
+    return replace(facts, data=facts.data if facts.continues else data, data_after=None)
 
 
 def after_end(trial: TrialView, job: JobView, deps: Deps, nodes: Sequence[NodeView]) -> TrialFacts:
@@ -24,10 +29,30 @@ def after_end(trial: TrialView, job: JobView, deps: Deps, nodes: Sequence[NodeVi
     source = job.spec.code_source
     return replace(
         trial.facts,
-        device_model=device_model(job, nodes),
+        device_model=model_of_all(trial, device_model(job, nodes)),
         is_alone=job.spec.compute.exclusive and not _is_disturbed(job, nodes),
         code=source.snapshot_id if source is not None else None,
+        run_seconds=_run_seconds(trial, job),
+        peak_memory_mb=job.attempts[-1].peak_memory_mb if job.attempts else None,
+        checkpoint_step=trial.facts.checkpoint_step if job.checkpoint_step is None else job.checkpoint_step,
     )
+
+
+def _run_seconds(trial: TrialView, job: JobView) -> float | None:
+    """Of a training that one attempt did from its start to its end; None: it was not so, or is not known."""
+    started = [attempt for attempt in job.attempts if attempt.started_at is not None]
+    if job.state != "succeeded" or trial.facts.continues or len(started) != 1:
+        return None
+    (only,) = started
+    return None if only.started_at is None or only.ended_at is None else only.ended_at - only.started_at
+
+
+def model_of_all(trial: TrialView, model: str | None) -> str | None:
+    """The accelerator model of all jobs of a trial, given that of its last one: `mixed` where they differ."""
+    before = trial.facts.device_model
+    if not trial.facts.continues or model is None or before is None:
+        return model if not trial.facts.continues else None
+    return model if before == model else MIXED
 
 
 def after_data(facts: TrialFacts, deps: Deps, *, is_last: bool) -> TrialFacts:

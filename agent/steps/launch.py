@@ -10,28 +10,43 @@ from dataclasses import replace
 
 from agent.deps import Deps
 from agent.planner.filler import to_cut
+from agent.planner.hour import fits
+from agent.planner.seeds import is_fresh
 from agent.state import AgentState, Outcome
 from agent.steps.circumstances import before_launch
+from agent.steps.leaving import hour_of, launched, put_back, wind_down
 from agent.steps.propose import n_free
 from agent.store.fenced import Line
 from agent.store.views import Purpose, TrialState, TrialView
-from agent.tools.jobs import OVER_BUDGET, Submitted, cancel_jobs, submit_trials
+from agent.task import Task
+from agent.tools.errors import FixAndRetry
+from agent.tools.jobs import OVER_BUDGET, TOO_LATE, Submitted, cancel_jobs, read_job, submit_trials
 from agent.tools.trial_job import IDLE_CLASS, trial_job
 from runtime_client.models import JobView
 
 
 def launch(state: AgentState, deps: Deps) -> AgentState:
     if state.get("outcome") == Outcome.STOP:
+        if deps.memory.session.night_id is not None:  # nobody is there to wait for what would run on
+            return wind_down(deps, must_go=True)
         _recall_queued(deps)
         return {"outcome": Outcome.STOPPED, "ready": []}
+    hour = hour_of(deps)
+    if hour is not None and hour.is_closed:
+        return wind_down(deps, must_go=hour.has_come)
     pending = [trial for trial in deps.book.history().trials if trial.is_submitting]
-    ready = [deps.book.trial(trial_id) for trial_id in state.get("ready", [])]
+    history = deps.book.history()
+    proposed = [deps.book.trial(trial_id) for trial_id in state.get("ready", [])]
+    n_slots = deps.memory.n_slots
+    ready = [trial for trial in proposed if fits(deps.task, history, hour, n_slots, trial)]
     wanted = [trial for trial in ready if not trial.is_idle_work][: n_free(deps)]
     idle = [trial for trial in ready if trial.is_idle_work]
     n_left = deps.memory.n_slots - len(deps.book.history().in_flight) - len(wanted)
     chosen = [*wanted, *idle[: max(n_left, 0)]]
     _make_room(len(wanted), deps)
     if not pending and not chosen:
+        if not history.in_flight and not fits(deps.task, history, hour, n_slots) and not ready:
+            return wind_down(deps, must_go=False)
         return {"ready": []}
     has_refusals = _submit([*pending, *chosen], deps)
     return {"ready": [], "wait_s": 0.0} if has_refusals else {"ready": []}
@@ -62,19 +77,26 @@ def _make_room(n_more: int, deps: Deps) -> None:
 def _submit(trials: list[TrialView], deps: Deps) -> bool:
     """Returns whether any was refused for good, so that the plan should be looked at again at once."""
     held_out = deps.task.held_out.metric if deps.task.held_out is not None else None
-    intended = deps.book.intend(before_launch(trials, deps), held_out)
+    before = {trial.trial_id: _gone_on_from(trial, deps) for trial in trials}
+    known = [trial if before[trial.trial_id] is not None else _anew(trial) for trial in trials]
+    intended = deps.book.intend(before_launch(known, deps), held_out)
     session = deps.memory.session
-    specs = [trial_job(deps.task, session, trial, fence=deps.book.fence) for trial in intended]
+    specs = [
+        trial_job(deps.task, session, trial, fence=deps.book.fence, before=before[trial.trial_id]) for trial in intended
+    ]
     answers = submit_trials(deps.runtime, specs)
     lines: list[Line] = []
-    launched: list[TrialView] = []
+    going: list[TrialView] = []
+    late: list[TrialView] = []
     refused: list[TrialView] = []
     for trial, answer in zip(intended, answers, strict=True):
         if answer.job is not None:
-            launched.append(_launched(trial, answer.job, deps))
+            going.append(launched(trial, answer.job, deps.clock()))
             deps.memory.refusal = None
             deps.memory.jobs[answer.job.job_id] = answer.job
-            lines.append(_launched_line(trial, answer.job.job_id))
+            lines.append(_launched_line(trial, answer.job.job_id, deps.task))
+        elif answer.code == TOO_LATE:
+            late.append(replace(trial, is_submitting=False, facts=replace(trial.facts, left_for=session.finish_by)))
         elif not answer.is_retryable:
             if answer.code == OVER_BUDGET:
                 deps.memory.over_budget = answer.refusal
@@ -85,25 +107,45 @@ def _submit(trials: list[TrialView], deps: Deps) -> bool:
             deps.memory.refusal = answer.refusal
             text = f"{trial.trial_id} can not be submitted now: {answer.refusal}"
             lines.append(Line(step="launch", text=text, trial_id=trial.trial_id))
-    deps.book.record([*launched, *refused], lines)
+    deps.book.record([*going, *late, *refused], lines)
     return bool(refused)
 
 
-def _launched(trial: TrialView, job: JobView, deps: Deps) -> TrialView:
-    return replace(trial, state=TrialState.LAUNCHED, is_submitting=False, job_id=job.job_id, launched_at=deps.clock())
+def _gone_on_from(trial: TrialView, deps: Deps) -> JobView | None:
+    """The job whose checkpoint it goes on from; None: there is none, or the runtime does not know it any more."""
+    if not trial.facts.continues:
+        return None
+    try:
+        return read_job(deps.runtime, trial.facts.continues[-1])
+    except FixAndRetry:
+        return None
 
 
-def _launched_line(trial: TrialView, job_id: str) -> Line:
-    params = ", ".join(f"{name}={_shown(value)}" for name, value in trial.params.items())
-    what = (
-        " (idle time)"
-        if trial.is_idle_work
-        else {Purpose.SEARCH: "", Purpose.REPLICATE: " (fresh seed)", Purpose.HELD_OUT: " (held-out look)"}[
-            trial.purpose
-        ]
+def _anew(trial: TrialView) -> TrialView:
+    """A trial that has nothing to go on from: of what its earlier jobs did, only what they used counts."""
+    return (
+        replace(trial, facts=replace(trial.facts, continues=(), device_model=None)) if trial.facts.continues else trial
     )
-    text = f"{trial.trial_id} launched as {job_id}{what}: {params}, seed {trial.seed}"
+
+
+def _launched_line(trial: TrialView, job_id: str, task: Task) -> Line:
+    params = ", ".join(f"{name}={_shown(value)}" for name, value in trial.params.items())
+    text = f"{trial.trial_id} launched as {job_id}{_kind(trial, task)}: {params}, seed {trial.seed}"
     return Line(step="launch", text=text, trial_id=trial.trial_id, job_id=job_id)
+
+
+def _kind(trial: TrialView, task: Task) -> str:
+    if trial.facts.continues:
+        return f" (goes on from {trial.facts.continues[-1]})"
+    if trial.is_idle_work:
+        return " (idle time)"
+    match trial.purpose:
+        case Purpose.SEARCH:
+            return ""
+        case Purpose.REPLICATE:
+            return " (fresh seed)" if is_fresh(task, trial.seed) else " (racing seed)"
+        case Purpose.HELD_OUT:
+            return " (held-out look)"
 
 
 def _shown(value: object) -> str:
@@ -136,15 +178,7 @@ def _recall_queued(deps: Deps) -> None:
     again, lines = [], []
     for trial, view in zip(queued, views, strict=True):
         if view.state == "cancelled":
-            ready = replace(
-                trial,
-                state=TrialState.PROPOSED,
-                submission=trial.submission + 1,
-                is_recalled=False,
-                job_id=None,
-                launched_at=None,
-            )
-            again.append(ready)
+            again.append(put_back(trial, view, deps, ()))
             text = f"{trial.trial_id} asked back from the queue ({trial.job_id}); a resume launches it again"
             lines.append(Line(step="launch", text=text, trial_id=trial.trial_id, job_id=trial.job_id))
     deps.book.record(again, lines)

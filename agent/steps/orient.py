@@ -46,7 +46,8 @@ def _outcome(deps: Deps, history: History, *, has_ended: bool, is_start: bool) -
     if deps.memory.session.state is SessionState.STOPPING:
         return Outcome.STOP
     n_free = deps.memory.n_slots + 1 - len(history.in_flight)
-    is_limited = is_device_time_limited(deps.task.budgets) or deps.task.budgets.wall_minutes is not None
+    is_timed = deps.task.budgets.wall_minutes is not None or deps.memory.session.finish_by is not None
+    is_limited = is_device_time_limited(deps.task.budgets) or is_timed
     has_pending = any(trial.is_submitting for trial in history.trials)
     if has_ended or is_start or n_free > 0 or is_limited or has_pending or deps.memory.has_thoughts:
         return Outcome.GO_ON

@@ -9,12 +9,14 @@ from dataclasses import replace
 
 from agent.deps import Deps
 from agent.planner.filler import idle_work
-from agent.planner.plan import n_search_trials, next_work
+from agent.planner.hour import fits
+from agent.planner.plan import n_open, next_work
 from agent.planner.portfolio import escalations_of
 from agent.planner.proposers.person import answers
 from agent.planner.repetition import Step
 from agent.planner.worth import worth_of
 from agent.state import AgentState
+from agent.steps.leaving import hour_of
 from agent.steps.spending import spend_so_far
 from agent.store.fenced import Line
 
@@ -37,6 +39,8 @@ def n_idle(deps: Deps) -> int:
 
 
 def propose(state: AgentState, deps: Deps) -> AgentState:
+    if not fits(deps.task, deps.book.history(), hour_of(deps), deps.memory.n_slots):
+        return {}
     if deps.memory.plan.search_closed is None:
         for proposer in deps.memory.ahead:
             proposer.tell(deps.book.history())
@@ -79,8 +83,7 @@ def _take_up_ideas(deps: Deps) -> None:
     ideas = deps.record.suggestions()
     if any(idea.trial_id is None and idea.note is None for idea in ideas):
         history = deps.book.history()
-        room = n_search_trials(deps.task) - len(history.search)
-        found = answers(ideas, deps.task, history, room)
+        found = answers(ideas, deps.task, history, n_open(deps.task, history))
         refused = [(one.suggestion_id, one.note) for one in found if one.note is not None]
         deps.book.refuse(
             refused,

@@ -9,6 +9,7 @@ from agent.planner.comparable import caveats
 from agent.planner.curve import last_finite
 from agent.planner.verdict import conclude
 from agent.state import AgentState, Outcome
+from agent.steps.leaving import give_up
 from agent.steps.publishing import close_runs, publish_plans
 from agent.store.fenced import Line
 from agent.store.views import FinalResult, SessionState, TrialFacts, TrialState, TrialView
@@ -55,7 +56,7 @@ def _end(deps: Deps, end_state: SessionState, message: str, result: FinalResult 
 def _end_what_is_left(deps: Deps) -> None:
     """Nothing of an ended session runs on or stays open. At a regular end there is nothing left."""
     history = deps.book.history()
-    deps.book.withdraw(history.ready)
+    give_up(deps, history.ready, [], "the session ended")
     if not history.in_flight:
         return
     live = live_jobs(deps.runtime, deps.book.session_id)
@@ -82,7 +83,8 @@ def _with_partial_curve(trial: TrialView, deps: Deps) -> TrialFacts:
     """How far it came: evidence, never a value."""
     if trial.carried_by is None:
         return trial.facts
-    last = last_finite(read_points(deps.runtime, trial.carried_by, metric_of(deps.task, trial)))
+    jobs = (trial.carried_by,) if trial.facts.score_job_id is not None else trial.trained_by
+    last = last_finite(read_points(deps.runtime, jobs, metric_of(deps.task, trial)))
     if last is None:
         return trial.facts
     return replace(trial.facts, partial_value=last.value, partial_step=last.step)

@@ -22,8 +22,8 @@ def review(state: AgentState, deps: Deps) -> AgentState:
             lines.append(Line(step="review", text=f"{trial.trial_id} refused: {objection}"))
     deps.book.withdraw(refused, lines)
     by_people = deps.memory.suggested
-    ready = sorted((trial.trial_id for trial in deps.book.history().ready), key=lambda name: name not in by_people)
-    return {"ready": ready}
+    ready = sorted(deps.book.history().ready, key=lambda t: (not t.has_begun, t.trial_id not in by_people))
+    return {"ready": [trial.trial_id for trial in ready]}
 
 
 def _objection(trial: TrialView, history: History, deps: Deps) -> str | None:

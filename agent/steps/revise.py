@@ -9,6 +9,7 @@ from agent.planner.failure import hopeless
 from agent.planner.plan import Phase, Plan, revised, unwanted
 from agent.planner.plan_text import plan_to_json
 from agent.state import AgentState, Outcome
+from agent.steps.leaving import give_up
 from agent.steps.publishing import publish_plans
 from agent.steps.spending import spend_so_far
 from agent.store.fenced import Line
@@ -26,7 +27,7 @@ def revise(state: AgentState, deps: Deps) -> AgentState:
     if extra:
         why = plan.spent or plan.search_closed or "the plan is done"
         names = ", ".join(trial.trial_id for trial in extra)
-        deps.book.withdraw(extra, [Line(step="revise", text=f"{names} withdrawn before launch: {why}")])
+        give_up(deps, extra, [Line(step="revise", text=f"{names} withdrawn before launch: {why}")], why)
     is_done = plan.phase is Phase.DONE
     return {
         "phase": plan.phase.value,

@@ -17,7 +17,7 @@ from agent.deps import Deps
 from agent.store.fenced import Line
 from agent.store.views import TrialState, TrialView
 from agent.task import Score
-from agent.tools.jobs import OVER_BUDGET, Submitted, submit_trials
+from agent.tools.jobs import OVER_BUDGET, TOO_LATE, Submitted, submit_trials
 from agent.tools.trial_job import score_job
 from runtime_client.models import JobView
 
@@ -45,7 +45,9 @@ def submit_score(trial: TrialView, training: JobView, deps: Deps) -> tuple[Trial
     facts = replace(
         trial.facts, score_job_id=answer.job.job_id, scorer=scorer_digest(deps.task.score, answer.job, training)
     )
-    scored = replace(trial, facts=facts, device_seconds=training.device_seconds(training.ended_at or deps.clock()))
+    is_counted = trial.facts.scorer is not None  # an earlier scorer had to leave
+    trained_s = 0.0 if is_counted else training.device_seconds(training.ended_at or deps.clock())
+    scored = replace(trial, facts=facts, device_seconds=trial.device_seconds + trained_s)
     text = f"{trial.trial_id} is trained ({training.job_id}); {answer.job.job_id} measures it"
     return scored, Line(step="assess", text=text, trial_id=trial.trial_id, job_id=answer.job.job_id)
 
@@ -86,7 +88,7 @@ def _file_digest(path: Path) -> bytes:
 
 def _refused(trial: TrialView, answer: Submitted, deps: Deps) -> tuple[TrialView, Line | None]:
     """A refusal for good makes the trial invalid; one for now leaves it as it is, and is said once."""
-    if answer.is_retryable:
+    if answer.is_retryable or answer.code == TOO_LATE:
         if answer.refusal == deps.memory.refusal:
             return trial, None
         deps.memory.refusal = answer.refusal

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agent.deps import Deps
 from agent.planner.budget import Spend, is_device_time_limited
+from agent.planner.hour import Hour
 from agent.spending import Spending
 
 
@@ -12,6 +13,7 @@ def spend_so_far(deps: Deps) -> Spend:
     is_limited = is_device_time_limited(deps.task.budgets) or deps.task.budgets.cost_usd is not None
     known = deps.record.session() if is_limited else deps.memory.session
     running_s = running_device_seconds(deps) if is_limited else 0.0
+    hour = Hour.of(deps.memory.session.finish_by, deps.book.history(), deps.clock())
     return Spend(
         device_seconds=known.device_seconds + running_s,
         wall_seconds=known.wall_seconds,
@@ -21,6 +23,7 @@ def spend_so_far(deps: Deps) -> Spend:
         model_cost_usd=known.cost_usd,
         refusal=deps.memory.over_budget,
         exhausted=deps.memory.exhausted,
+        hour_left_s=None if hour is None else hour.left_s,
     )
 
 
@@ -35,6 +38,7 @@ def running_device_seconds(deps: Deps) -> float:
     running = 0.0
     for trial in deps.book.history().in_flight:
         view = deps.memory.jobs.get(trial.carried_by) if trial.carried_by is not None else None
-        if view is not None:
+        is_counted = trial.facts.scorer is not None and trial.facts.score_job_id is None
+        if view is not None and not is_counted:
             running += view.device_seconds(now)
     return running

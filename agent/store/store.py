@@ -258,13 +258,16 @@ class AgentStore:
         """Set a stopped, stopping or failed session running again; a running one stays so.
 
         A session that failed without any value gets its trials back: each is launched anew, as a new job. The hour by
-        which it has to be over and the night that it belongs to are set anew too; None: none.
+        which it has to be over and the night that it belongs to are set anew too; None: none. A running one, which may
+        be one that nobody was there to end by its hour, gets them where they are given.
 
         Raises:
             SessionNotFound: as `session`.
             SessionNotRunnable: it is finished.
         """
         before = {SessionState.STOPPED, SessionState.STOPPING, SessionState.FAILED}
+        if finish_by is not None:
+            before.add(SessionState.RUNNING)
         if self.session(session_id).state is SessionState.FAILED:
             self._give_back_trials(session_id)
         belongs: dict[str, float | str | None] = {"finish_by": finish_by, "night_id": night_id}

@@ -83,6 +83,10 @@ class TrialFacts:
     """From the start of the command to its end, where one attempt did it all; None: not known, or interrupted."""
     peak_memory_mb: float | None = None
     """Most memory of this machine that the processes of its last attempt held at once; None: not known."""
+    checkpoint_step: int | None = None
+    """Newest checkpoint that its training left; None: it left none, or it is not known."""
+    left_for: float | None = None
+    """Hour for which its last job had to leave: the `finish_by` of its session then, in seconds since the epoch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +147,21 @@ class TrialView:
     def carried_by(self) -> str | None:
         """The job that it waits for: once its training has ended, the one that scores it."""
         return self.facts.score_job_id or self.job_id
+
+    @property
+    def has_begun(self) -> bool:
+        """A job of it has run and had to leave: it is not withdrawn as if it were nothing."""
+        return self.device_seconds > 0 or bool(self.facts.continues)
+
+    @property
+    def trained_by(self) -> tuple[str, ...]:
+        """The jobs that its training is made of, oldest first."""
+        return self.facts.continues if self.job_id is None else (*self.facts.continues, self.job_id)
+
+    @property
+    def is_new(self) -> bool:
+        """Proposed, and no job of it was ever submitted."""
+        return self.state is TrialState.PROPOSED and not self.is_submitting and not self.has_begun
 
     @property
     def is_ended(self) -> bool:

@@ -10,34 +10,30 @@ from runtime_client.models import MetricPoint
 from runtime_client.protocol import Runtime
 
 
-def read_points(runtime: Runtime, job_id: str, metric: str) -> list[Point]:
-    """The curve of a metric, over all attempts, without what a later attempt did again.
+def read_points(runtime: Runtime, job_ids: Sequence[str], metric: str) -> list[Point]:
+    """The curve of a metric, over all attempts of jobs that went on one from the other, without what was done again.
 
     Raises:
         FixAndRetry: there is no such job.
     """
-    with tool_boundary():
-        found = runtime.metrics(job_id, keys=[metric])
-    return undisturbed([_point(point) for point in found])
+    found: list[Point] = []
+    before = 0
+    for job_id in job_ids:
+        with tool_boundary():
+            points = runtime.metrics(job_id, keys=[metric])
+        found.extend(_point(point, before) for point in points)
+        before = max((point.attempt for point in found), default=before)
+    return undisturbed(found)
 
 
-def read_curve(runtime: Runtime, job_id: str, metric: str) -> list[float | None]:
-    """The values of `read_points`; None: not finite.
-
-    Raises:
-        FixAndRetry: there is no such job.
-    """
-    return [point.value for point in read_points(runtime, job_id, metric)]
-
-
-def arrivals(runtime: Runtime, job_id: str, metrics: Sequence[str]) -> list[str]:
+def arrivals(runtime: Runtime, job_ids: Sequence[str], metrics: Sequence[str]) -> list[str]:
     """To which of these metrics each point belongs, in the order in which they arrived.
 
     Raises:
         FixAndRetry: there is no such job.
     """
     with tool_boundary():
-        return [point.key for point in runtime.metrics(job_id, keys=metrics)]
+        return [point.key for job_id in job_ids for point in runtime.metrics(job_id, keys=metrics)]
 
 
 def logged_names(runtime: Runtime, run_id: str) -> list[str]:
@@ -50,15 +46,16 @@ def logged_names(runtime: Runtime, run_id: str) -> list[str]:
         return sorted(runtime.run(run_id).latest)
 
 
-def metric_names(runtime: Runtime, job_id: str) -> list[str]:
-    """Names of all metrics that a job has logged, sorted.
+def metric_names(runtime: Runtime, job_ids: Sequence[str]) -> list[str]:
+    """Names of all metrics that these jobs have logged, sorted.
 
     Raises:
         FixAndRetry: there is no such job.
     """
     with tool_boundary():
-        return sorted({point.key for point in runtime.metrics(job_id)})
+        return sorted({point.key for job_id in job_ids for point in runtime.metrics(job_id)})
 
 
-def _point(point: MetricPoint) -> Point:
-    return Point(value=point.value, step=point.step, attempt=point.attempt)
+def _point(point: MetricPoint, before: int) -> Point:
+    """Attempts are counted on from job to job."""
+    return Point(value=point.value, step=point.step, attempt=before + point.attempt)

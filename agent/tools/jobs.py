@@ -14,6 +14,9 @@ _PAGE = 500
 OVER_BUDGET = "over_budget"
 """The runtime's code for a budget of device time that has no room: the search ends with what it has."""
 
+TOO_LATE = "deadline_passed"
+"""The runtime's code for a job whose hour has come: its trial goes on after a resume."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:

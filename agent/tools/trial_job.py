@@ -6,7 +6,7 @@ from agent.planner.budget import device_seconds_at_most
 from agent.planner.comparable import needs_exclusive
 from agent.store.views import ParamValue, Purpose, SessionView, TrialView
 from agent.task import Task
-from runtime_client.models import Compute, DependsOn, JobSpec, SessionFence, SuccessCriteria, Worth
+from runtime_client.models import Compute, DependsOn, JobSpec, JobView, SessionFence, SuccessCriteria, Worth
 
 IDLE_CLASS = "exploratory"
 """Of work for slots that have nothing else to do, whatever the class of the task."""
@@ -18,8 +18,14 @@ def metric_of(task: Task, trial: TrialView) -> str:
     return task.held_out.metric if is_look and task.held_out is not None else task.objective.metric
 
 
-def trial_job(task: Task, session: SessionView, trial: TrialView, *, fence: int) -> JobSpec:
-    """The submission of a trial. The same trial and submission number give the same idempotency token."""
+def trial_job(
+    task: Task, session: SessionView, trial: TrialView, *, fence: int, before: JobView | None = None
+) -> JobSpec:
+    """The submission of a trial. The same trial and submission number give the same idempotency token.
+
+    Args:
+        before: the job that it goes on from, with the code that it began with; None: it begins.
+    """
     parameters: dict[str, ParamValue] = dict(task.job.parameters)
     if task.fidelity is not None:
         parameters[task.fidelity.parameter] = task.fidelity.value
@@ -31,7 +37,9 @@ def trial_job(task: Task, session: SessionView, trial: TrialView, *, fence: int)
         command=task.job.command,
         compute=_alone_if_needed(task.job.compute, task),
         environment=task.job.environment,
-        code_source=task.job.code_source,
+        code_source=task.job.code_source if before is None else before.spec.code_source,
+        finish_by=session.finish_by,
+        continues=None if before is None else before.job_id,
         parameters=parameters,
         seed=trial.seed,
         args_style=task.job.args_style,
@@ -84,6 +92,8 @@ def score_job(
             "mlflow_run_name": f"{trial.trial_id}-score",
             "tags": {**training.tags, "nightlab.score_of": training_id},
             "session": limit,
+            "finish_by": session.finish_by,
+            "continues": None,
             "idempotency_token": f"{session.key}/{trial.trial_id}/{trial.purpose.value}/{trial.submission}/score",
         }
     )

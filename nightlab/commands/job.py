@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from time import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,7 +33,9 @@ Examples:
   nightlab job run --watch --param lr=3e-4 --args-style argparse -- python train.py
   nightlab job run -f workload.yaml --override compute.num_accelerators=2
   nightlab job run --array 0-99 --parallel 8 -- python train.py --fold {index}
-  nightlab job run --after a10 --after j7=any -- python collect.py"""
+  nightlab job run --after a10 --after j7=any -- python collect.py
+  nightlab job run --finish-by 07:00 -- python train.py
+  nightlab job run --continues j12 -- python train.py"""
 
 app.command(
     epilog=RUN_EPILOG,
@@ -93,7 +96,11 @@ def list_jobs(
 
 
 def _remark(job: JobView) -> str:
+    from nightlab.moments import told
+
     why = job.exit_reason if job.exit_reason not in (None, "completed", job.state) else None
+    if job.spec.finish_by is not None and not job.is_ended:
+        why = f"until {told(job.spec.finish_by, now=time())}"
     return why or (f"preempted {job.n_preemptions}x" if job.n_preemptions else "")
 
 

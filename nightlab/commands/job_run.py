@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from time import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -69,6 +70,8 @@ class Asked:
     timeout: str | None
     on_timeout: str | None = None
     max_total: str | None = None
+    finish_by: str | None = None
+    continues: str | None = None
     after: tuple[str, ...] = ()
     array: str | None = None
     parallel: int | None = None
@@ -138,6 +141,17 @@ def run(
         typer.Option(help="After --timeout: fail, or go on as a new attempt.", show_default="end"),
     ] = None,
     max_total: Annotated[str | None, typer.Option(help="Run time of all attempts together.", metavar="TIME")] = None,
+    finish_by: Annotated[
+        str | None,
+        typer.Option(
+            help="When it has to be over: 07:00, +2h, '2026-12-24 07:00'; it checkpoints and leaves in time.",
+            metavar="TIME",
+        ),
+    ] = None,
+    continues: Annotated[
+        str | None,
+        typer.Option(help="Go on from the newest checkpoint of this ended job of the same experiment.", metavar="JOB"),
+    ] = None,
     after: Annotated[
         list[str] | None,
         typer.Option(
@@ -196,6 +210,8 @@ def run(
         timeout=timeout,
         on_timeout=on_timeout,
         max_total=max_total,
+        finish_by=finish_by,
+        continues=continues,
         after=tuple(after or ()),
         array=array,
         parallel=parallel,
@@ -252,6 +268,7 @@ def spec_of(asked: Asked) -> JobSpec:
 
 
 def _from_flags(asked: Asked) -> dict[str, Any]:
+    from nightlab.moments import coming
     from nightlab.shell import named_python
     from nightlab.workload import split_pair
 
@@ -275,6 +292,8 @@ def _from_flags(asked: Asked) -> dict[str, Any]:
         "timeout_minutes": None if asked.timeout is None else minutes(asked.timeout),
         "on_timeout": asked.on_timeout,
         "max_total_minutes": None if asked.max_total is None else minutes(asked.max_total, option="--max-total"),
+        "finish_by": None if asked.finish_by is None else coming(asked.finish_by, now=time(), option="--finish-by"),
+        "continues": asked.continues,
         "depends_on": [_awaited(text) for text in asked.after] or None,
         "idempotency_token": asked.idempotency_key,
         "env_variables": dict(split_pair(pair, "--env") for pair in asked.env) or None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import shorten
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nightlab.failure import ExitCode, unreachable, work_failed
+from nightlab.moments import coming
 from nightlab.output import ago, note, plural, print_json, print_table, print_words
 
 from .agent_store import SessionId, agent_store, known_session
@@ -33,6 +35,16 @@ NOTE_WIDTH = 60
 """Of a session's message in the list; `show` has the whole."""
 
 FollowOption = Annotated[bool, typer.Option("--follow", help="Show it live until it ends; Ctrl-C leaves it running.")]
+FinishByOption = Annotated[
+    str | None,
+    typer.Option(
+        "--finish-by",
+        metavar="TIME",
+        help="When nothing of it may run any more: 07:00, 8h, or '2026-12-24 07:00'. What is unfinished then can be "
+        "gone on with by resume.",
+        show_default=False,
+    ),
+]
 
 
 app.command("check", epilog=CHECK_EPILOG)(check)
@@ -44,6 +56,7 @@ app.command("suggestions", epilog="Example:  nightlab research suggestions s1")(
 def start(
     task_file: Annotated[Path, typer.Argument(metavar="TASK.yaml", help="Task file.", show_default=False)],
     follow: FollowOption = False,
+    finish_by: FinishByOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -53,10 +66,11 @@ def start(
     unless the file names another one.
     """
     task = read_task(task_file)
+    hour = _hour(finish_by)
     folder = home_folder(home)
     _refuse_if_down(folder)
     with agent_store(folder) as store:
-        session = store.create_session(task)
+        session = store.create_session(task, finish_by=hour)
     if as_json:
         print_json(asdict(session))
     else:
@@ -119,21 +133,26 @@ def stop(session_id: SessionId, home: HomeOption = None, as_json: JsonOption = F
         note(f"resume it later with: nightlab research resume {session_id}")
 
 
-@app.command("resume", epilog="Example:  nightlab research resume s1 --follow")
+@app.command("resume", epilog="Example:  nightlab research resume s1 --finish-by 07:00 --follow")
 def resume(
-    session_id: SessionId, follow: FollowOption = False, home: HomeOption = None, as_json: JsonOption = False
+    session_id: SessionId,
+    follow: FollowOption = False,
+    finish_by: FinishByOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Go on with a session that was stopped or failed.
 
-    What made it fail should be mended before.
+    What made it fail should be mended before. Without --finish-by it has no hour any more.
     """
     from agent.store.store import SessionNotRunnable
 
+    hour = _hour(finish_by)
     folder = home_folder(home)
     with known_session(folder, session_id) as store:
         _refuse_if_down(folder)
         try:
-            session = store.request_resume(session_id)
+            session = store.request_resume(session_id, finish_by=hour)
         except SessionNotRunnable as error:
             raise work_failed(str(error), code="session_not_runnable") from error
     if as_json:
@@ -178,6 +197,10 @@ def _report_path(store: AgentStore, folder: Path, session_id: str, output: Path 
         return output.expanduser().resolve()
     written = store.session(session_id).report_path
     return Path(written) if written else folder / "reports" / f"{session_id}.html"
+
+
+def _hour(text: str | None) -> float | None:
+    return None if text is None else coming(text, now=time.time(), option="--finish-by")
 
 
 def _refuse_if_down(folder: Path) -> None:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from agent.task import Task
 
 
-def read_task(task_file: Path) -> Task:
-    """The checked task, with this shell's Python filled in.
+def read_task(task_file: Path, *, python: str | None = None) -> Task:
+    """The checked task, with the given Python or that of this shell filled in where it names none.
 
     Raises:
         Failure: the file or the interpreter is not as it must be.
@@ -30,8 +30,10 @@ def read_task(task_file: Path) -> Task:
     if named is not None:
         near_file = task_file.parent / Path(named).expanduser()
         where = f"{task_file}: job.environment.python"
-        python: str | None = named_python(str(near_file) if "/" in named else named, named_by=where)
+        found: str | None = named_python(str(near_file) if "/" in named else named, named_by=where)
+    elif python is not None:
+        found = named_python(python)
     else:
-        python = present_python()
-    job = task.job.model_copy(update={"environment": Environment(python=python)})
+        found = present_python()
+    job = task.job.model_copy(update={"environment": Environment(python=found)})
     return task.model_copy(update={"job": job})

@@ -99,7 +99,7 @@ def export(
     target = (output or Path(f"{trial_id}-evidence")).expanduser().absolute()
     with known_trials(folder, trial_id) as store, runtime(home) as client:
         record = _launched(store, folder, trial_id, client)
-        points = client.metrics(str(record.trial.job_id))
+        points = [point for job_id in record.trial.trained_by for point in client.metrics(job_id)]
         if record.score_job is not None:
             points += client.metrics(record.score_job.job_id)
         default = configuration_id(default_params(record.task))

@@ -11,11 +11,12 @@ from urllib.parse import urlsplit
 
 import typer
 
-from nightlab.failure import ExitCode, wrong_use
+from nightlab.failure import ExitCode, work_failed, wrong_use
 from nightlab.output import note, print_json
 from nightlab.services.control import Services, differences, is_up, present_settings, start
 from nightlab.services.health import answers
 from nightlab.services.settings import DEFAULT_MLFLOW_PORT, DEFAULT_PORT, ServiceFiles, ServiceSettings
+from nightlab.services.state import Phase
 
 from .options import HomeOption, JsonOption, check_devices, home_folder, policy_at
 
@@ -65,6 +66,7 @@ def up(
         typer.Option(help="Scheduling policy, in force until another is given; `default`.", metavar="FILE"),
     ] = None,
     foreground: Annotated[bool, typer.Option("--foreground", help="Stay; Ctrl-C stops in order.")] = False,
+    as_before: Annotated[bool, typer.Option("--as-before", help="With the settings of the last time.")] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -74,6 +76,10 @@ def up(
     started again. Services listen on loopback only.
     """
     wanted = _settings(home_folder(home), devices, port, mlflow, no_mlflow, mlflow_port, database, prices(price or ()))
+    if as_before:
+        if any((devices, port is not None, mlflow, no_mlflow, mlflow_port is not None, database, price)):
+            raise wrong_use("--as-before takes all settings from the last time; give no others.", code="contradiction")
+        wanted = present_settings(wanted.home) or wanted
     policy_text = None if policy is None else _policy_text(policy)
     if is_up(wanted.home):
         named = {
@@ -230,9 +236,11 @@ def _stay(services: Services) -> None:
     try:
         while is_up(services.settings.home):
             time.sleep(0.5)
-        return
     except KeyboardInterrupt:
         note("Stopping in order; running jobs checkpoint first. Ctrl-C again stops at once.")
+    else:
+        _tell_if_died(services)
+        return
     try:
         services.stop()
     except KeyboardInterrupt:
@@ -240,6 +248,16 @@ def _stay(services: Services) -> None:
 
         end_everything(services, grace_s=0.0)
         raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+def _tell_if_died(services: Services) -> None:
+    """
+    Raises:
+        Failure: the services were not stopped in order; who watches over this process then starts it again.
+    """
+    state = services.state()
+    if state is None or state.phase is not Phase.STOPPED:
+        raise work_failed("the supervisor of the services has died; start them again with: nightlab up", code="died")
 
 
 def _interrupt(*_: object) -> None:

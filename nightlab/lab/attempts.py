@@ -26,7 +26,7 @@ class LabJob:
     submitted_at: float
     points: list[MetricPoint] = field(default_factory=list)
     saved_s: float = 0.0
-    """Work that survives the end of the attempt that runs."""
+    """Work that survives the end of the attempt that runs; of a job that goes on from another, with that one's."""
     n_checkpoints: int = 0
     execution: Execution | None = None
     """The attempt that runs."""

@@ -24,6 +24,7 @@ from runtime.scheduling.intent import event_of
 from runtime.scheduling.lapses import events_from_lapse
 from runtime.scheduling.policy import Policy
 from runtime.scheduling.schedule import schedule
+from runtime.server.continuing import Earlier
 from runtime.server.draft import OWNER, SCHEDULER, Actor, Draft
 from runtime.server.reactor import Rules, StateReport, events_from_cancel, events_from_report
 from runtime.server.references import Past
@@ -101,7 +102,8 @@ class LabCluster:
         draft = self._draft()
         answers: list[Taken | Refused] = []
         self._fresh.by_position.clear()
-        known = Known(jobs_by_token={}, run_ids=known_runs, past=Past(states={}, tasks={}))
+        earlier = self.earlier(specs)
+        known = Known(jobs_by_token={}, run_ids=known_runs, past=self._past(specs), earlier=earlier)
         for position, spec in enumerate(specs):
             number = len(self.jobs) + 1
             entry = Submission(
@@ -117,6 +119,16 @@ class LabCluster:
             answers.append(taken)
         self._settle(draft)
         return answers
+
+    def earlier(self, specs: Sequence[JobSpec]) -> dict[str, Earlier]:
+        """The jobs that these go on from: those that there are."""
+        named = {spec.continues for spec in specs if spec.continues is not None} & self.rows.keys()
+        return {job_id: Earlier(row=self.rows[job_id], saved_s=self.jobs[job_id].saved_s) for job_id in named}
+
+    def _past(self, specs: Sequence[JobSpec]) -> Past:
+        """How the jobs stand that these depend on."""
+        named = {one.job for spec in specs for one in spec.depends_on} & self.rows.keys()
+        return Past(states={name: self.rows[name].state for name in named}, tasks={})
 
     def cancel(self, job_id: str, reason: str) -> None:
         """A queued job ends at once, a running one is asked to leave."""
@@ -171,7 +183,7 @@ class LabCluster:
     def _keep(self, taken: Taken) -> None:
         spec = taken.spec
         self._jobs_by_run[_run_id(len(self.jobs) + 1)] = taken.job_id
-        before = None if spec.continues is None else self.jobs.get(spec.continues)
+        before = None if spec.continues is None else self.jobs[spec.continues]
         self.jobs[taken.job_id] = LabJob(
             job_id=taken.job_id,
             spec=spec,
@@ -278,6 +290,7 @@ class LabCluster:
             exit_code=exit_code,
             was_killed=exit_code == _SIGKILL,
             ended_at_s=self.now,
+            peak_memory_mb=job.course.peak_memory_mb,
             log_tail=job.course.output if is_own_end else "",
             checkpoint_step=job.n_checkpoints or None,
         )

@@ -109,7 +109,7 @@ class SimulatedRuntime:
 
     def what_if(self, spec: JobSpec) -> Forecast:
         cluster = self.cluster
-        known = Known(jobs_by_token={}, run_ids=frozenset(self.runs.by_id))
+        known = Known(jobs_by_token={}, run_ids=frozenset(self.runs.by_id), earlier=cluster.earlier([spec]))
         number = len(cluster.jobs) + 1
         try:
             _, found = foretell(cluster.state, spec, known, number=number, now_s=cluster.now, policy=cluster.policy)

@@ -33,6 +33,8 @@ class Course:
     exit_code: int = 0
     output: str = ""
     """The end of what it prints; the runtime reads from it why it failed."""
+    peak_memory_mb: float | None = None
+    """Most memory that its attempts hold at once, in MiB; None: nobody knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,7 +42,7 @@ def lacks(record: TrialRecord, client: RuntimeClient, home: Path) -> list[Lack]:
 
 
 def spec_again(spec: JobSpec, *, trial_id: str, device_model: str | None) -> JobSpec:
-    """The same job, for a person: outside of its session, on the same accelerator model."""
+    """The same job, for a person: outside of its session and its night, all of it, on the same accelerator model."""
     compute = spec.compute
     if device_model not in (None, "cpu", "mixed"):
         compute = compute.model_copy(update={"accelerator_type": device_model})
@@ -53,6 +53,8 @@ def spec_again(spec: JobSpec, *, trial_id: str, device_model: str | None) -> Job
             "idempotency_token": None,
             "mlflow_parent_run_id": None,
             "worth": None,
+            "finish_by": None,
+            "continues": None,
             "mlflow_run_name": f"{trial_id} again",
             "priority_class": "normal",
             "tags": {"nightlab.reproduces": trial_id},

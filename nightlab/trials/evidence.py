@@ -169,7 +169,7 @@ def _evidence(record: TrialRecord, points: list[MetricPoint], held: Held, code: 
 def _without_secrets(spec: JobSpec) -> JobSpec:
     """As it was submitted, without what belongs to the session that did it."""
     variables = {name: shown(name, value) for name, value in spec.env_variables.items()}
-    own = ("session", "idempotency_token", "mlflow_parent_run_id", "worth")
+    own = ("session", "idempotency_token", "mlflow_parent_run_id", "worth", "finish_by", "continues")
     return spec.model_copy(update={"env_variables": variables, "tags": {}, "depends_on": (), **dict.fromkeys(own)})
 
 

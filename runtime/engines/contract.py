@@ -102,6 +102,8 @@ class Exited:
     node_restarted: bool = False
     """The machine was restarted while it ran."""
     oom_killed: bool = False
+    peak_memory_mb: float | None = None
+    """Most memory that its processes held at once, in MiB; None: nobody knows."""
     device_fault: str | None = None
     """What its devices themselves reported while it ran, in words (a fatal XID, a device that is gone)."""
     rank_tails: tuple[RankTail, ...] = ()

@@ -41,6 +41,7 @@ from runtime.engines.preparation import (
     NodeFacts,
     Prepared,
     attempt_folder,
+    continue_from,
     devices_on,
     has_snapshot,
     marker_of,
@@ -273,6 +274,8 @@ class LocalEngine:
             await check_answers(places_of(spec))
             if has_snapshot(spec):
                 await asyncio.to_thread(place_code, order.key.job_id, spec, self._facts)
+            if spec.continues is not None:
+                await asyncio.to_thread(continue_from, order.key.job_id, spec, self._facts)
             prepared = prepare(order, spec, self._facts)
             devices = devices_on(order, NODE_ID)
             return Watched(key=order.key, generation=generation, prepared=prepared, devices=devices)

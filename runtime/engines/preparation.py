@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
+import os
+import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,6 +22,13 @@ from runtime.node import checkpoints, command, environment, metric_sources, outp
 from runtime.node.launch_errors import CannotLaunch
 from runtime_client.models import JobSpec
 from runtime_client.snapshot import SnapshotMissing, unpack
+from runtime_client.training.manifest import folder_name, is_complete
+
+CHECKPOINTS = "checkpoints"
+"""A job's folder for them."""
+ARRIVING = ".arriving"
+"""What a checkpoint of another job is called until it is whole."""
+_NO_LINKS = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +99,44 @@ def place_code(job_id: str, spec: JobSpec, node: NodeFacts) -> None:
         raise CannotLaunch(ExitReason.BAD_COMMAND, str(problem)) from problem
 
 
+def continue_from(job_id: str, spec: JobSpec, node: NodeFacts) -> None:
+    """Give a job that goes on from another one that one's newest complete checkpoint, if it has none of its own.
+
+    The files become its own at one stroke, as further names of the same files: so the other job's may go at any time,
+    and nothing is copied. Nobody writes into a complete checkpoint. Raises OSError.
+    """
+    if spec.continues is None:
+        return
+    own = node.attempts_dir / job_id / CHECKPOINTS
+    found = checkpoints.newest_complete(node.attempts_dir / spec.continues / CHECKPOINTS)
+    if found is None or checkpoints.newest_complete(own) is not None:
+        return
+    step, folder = found
+    own.mkdir(parents=True, exist_ok=True, mode=0o700)
+    torn = own / ARRIVING
+    if torn.exists():
+        shutil.rmtree(torn)
+    try:
+        shutil.copytree(folder, torn, symlinks=True, copy_function=_link)
+    except OSError:
+        if is_complete(folder):
+            raise
+        shutil.rmtree(torn, ignore_errors=True)  # Somebody has just deleted it: it begins anew, as if there were none.
+        return
+    torn.rename(own / folder_name(step))
+
+
+def _link(source: str, target: str) -> str:
+    """A further name for a file; where there can be none, a copy."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        shutil.copy2(source, target, follow_symlinks=False)
+    return target
+
+
 def prepare(order: LaunchOrder, spec: JobSpec, node: NodeFacts) -> Prepared:
     """Make the folders and the order, unless a supervisor has this attempt already.
 
@@ -96,7 +144,7 @@ def prepare(order: LaunchOrder, spec: JobSpec, node: NodeFacts) -> Prepared:
     """
     folder = attempt_folder(node.attempts_dir, order.key.job_id, order.key.attempt)
     job_folder = folder.parent
-    checkpoint_dir = job_folder / "checkpoints"
+    checkpoint_dir = job_folder / CHECKPOINTS
     for path in (folder, folder / output.RANKS, checkpoint_dir):
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     working_folder = _working_folder(spec, job_folder)
@@ -139,7 +187,7 @@ def _working_folder(spec: JobSpec, job_folder: Path) -> Path:
 def _with_order(
     spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepared, working_folder: Path
 ) -> Prepared:
-    facts = replace(_facts(order, node, prepared, working_folder), deadline_at=_deadline(spec))
+    facts = replace(_facts(order, spec, node, prepared, working_folder), deadline_at=_deadline(spec))
     if spec.code_source is None:
         working_folder.mkdir(exist_ok=True, mode=0o700)
     environment.check_folder(working_folder)
@@ -180,13 +228,17 @@ def _with_order(
 
 
 def _deadline(spec: JobSpec) -> float | None:
-    """When the run time of an attempt that starts now is over."""
-    return None if spec.timeout_minutes is None else time.time() + 60.0 * spec.timeout_minutes
+    """When the run time of an attempt that starts now is over, or the hour comes by which its job is to be over."""
+    limits = [] if spec.timeout_minutes is None else [time.time() + 60.0 * spec.timeout_minutes]
+    return min([*limits, *([] if spec.finish_by is None else [spec.finish_by])], default=None)
 
 
-def _facts(order: LaunchOrder, node: NodeFacts, prepared: Prepared, working_folder: Path) -> environment.AttemptFacts:
+def _facts(
+    order: LaunchOrder, spec: JobSpec, node: NodeFacts, prepared: Prepared, working_folder: Path
+) -> environment.AttemptFacts:
     node_rank, placement = next((i, p) for i, p in enumerate(order.placements) if p.node_id == node.node_id)
-    newest = checkpoints.newest_complete(prepared.checkpoint_dir) if order.resume_step is not None else None
+    resumes = order.resume_step is not None or spec.continues is not None
+    newest = checkpoints.newest_complete(prepared.checkpoint_dir) if resumes else None
     cores = None if node.cores_per_slot is None else node.cores_per_slot * len(placement.devices)
     return environment.AttemptFacts(
         job_id=order.key.job_id,

@@ -170,6 +170,7 @@ def ending_reports(watched: Watched, ending: dict[str, Any]) -> list[NodeReport]
             supervisor_lost=ending.get("supervisor_lost", False),
             node_restarted=ending.get("node_restarted", False),
             oom_killed=ending.get("oom_killed", False),
+            peak_memory_mb=ending.get("peak_memory_mb"),
         )
     )
     return reports

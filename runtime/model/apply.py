@@ -96,6 +96,7 @@ _STRENGTH = {
     StopCause.RENEW: 1,
     StopCause.HANG: 2,
     StopCause.BUDGET: 3,
+    StopCause.DEADLINE: 3,
     StopCause.TIMEOUT: 3,
     StopCause.CANCEL: 4,
 }

@@ -10,7 +10,8 @@ from math import log2
 from .amounts import check_amounts, index_amounts
 from .errors import InvariantViolation
 from .holds import CLOSED, NodeState, Standing
-from .indexes import ArrayLine, Deadline, Delayed, Indexes, Lane, Queued
+from .indexes import ArrayLine, Deadline, Delayed, Hour, Indexes, Lane, Queued
+from .leaving import Experiment
 from .nouns import WHOLE, Attempt, Job
 from .state import State
 from .states import HOLDING, JobState
@@ -178,6 +179,8 @@ def _check_indexes(state: State) -> None:
         "stopping",
         "movable",
         "limits",
+        "hours",
+        "hours_in_order",
         "used_shares",
         "used_cpu",
         "used_memory",
@@ -217,6 +220,8 @@ def recompute_indexes(state: State) -> Indexes:
     for job in sorted(state.jobs.values(), key=lambda job: job.order):
         for account in {f"project {job.project}", f"session {job.session_id}"} - {"session None"}:
             slow.accounts.setdefault(account, {})[job.job_id] = None
+        if job.finish_by_s is not None:
+            slow.hours.setdefault(_hour(job, job.finish_by_s), set()).add(job.job_id)
         if job.state in HOLDING:
             slow.holding.add(job.job_id)
             if job.shape.n_devices:
@@ -242,6 +247,7 @@ def recompute_indexes(state: State) -> Indexes:
     slow.delayed.sort()
     slow.deadlines.sort()
     slow.limits.sort()
+    slow.hours_in_order = sorted(slow.hours)
     return slow
 
 
@@ -281,6 +287,18 @@ def _closed_devices(standing: Standing) -> set[int]:
 def _lane(job: Job) -> Lane:
     done_s = 0.0 if job.done_s < 1 else 2.0 ** int(log2(int(job.done_s)))
     return Lane(job.shape, job.is_preemptible, job.project, job.experiment, done_s)
+
+
+def _hour(job: Job, finish_by_s: float) -> Hour:
+    leave_s = 0.0 if job.attempt is None or job.attempt.leave_s is None else job.attempt.leave_s
+    return Hour(
+        earliest_s=finish_by_s - 2.0 - max(300.0, job.grace_s),
+        finish_by_s=finish_by_s,
+        grace_s=job.grace_s,
+        experiment=Experiment(job.project, job.experiment),
+        is_held=job.state in HOLDING,
+        leave_s=leave_s,
+    )
 
 
 def _index_holder(slow: Indexes, job: Job) -> None:

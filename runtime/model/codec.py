@@ -31,12 +31,19 @@ Json = Any
 JsonObject = dict[str, Json]
 
 EVENT_VERSIONS: Mapping[str, int] = MappingProxyType(
-    {**dict.fromkeys(EVENT_CLASSES, 1), "attempt_started": 2, "job_submitted": 2, "start_ordered": 2}
+    {
+        **dict.fromkeys(EVENT_CLASSES, 1),
+        "attempt_ended": 2,
+        "attempt_started": 2,
+        "job_submitted": 2,
+        "start_ordered": 2,
+    }
 )
 """The version each event type is written in. Raise one together with an entry in `UPCASTS`."""
 
 UPCASTS: Mapping[tuple[str, int], Callable[[JsonObject], JsonObject]] = MappingProxyType(
     {
+        ("attempt_ended", 1): lambda payload: payload,
         ("attempt_started", 1): lambda payload: payload,
         ("job_submitted", 1): lambda payload: payload,
         ("start_ordered", 1): lambda payload: payload,

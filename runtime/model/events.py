@@ -100,6 +100,8 @@ class AttemptEnded:
     end_state: JobState | None
     """Set exactly when `then` is END."""
     not_before_s: float = 0.0
+    peak_memory_mb: float | None = None
+    """Most memory that its processes held at once, in MiB; None: nobody knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from .devices import KindMasks, Masks, kind_masks, placement_mask
 from .errors import InvariantViolation
 from .estimates import rounded_down
 from .ground import Ground, ground_of
+from .leaving import GRACE_MAX_S, KILL_S, Experiment
 from .nouns import WHOLE, ArrayPlace, Job, Node, Placement, Shape
 from .states import HOLDING, JobState
 
@@ -51,7 +52,25 @@ class Deadline(NamedTuple):
     job_id: str
 
 
-Entry = TypeVar("Entry", Queued, Delayed, Deadline)
+class Hour(NamedTuple):
+    """Jobs that have to be over by one hour and, as they would get the same grace, have to leave at one time for it.
+
+    Many jobs are few of these, so that a round before their hour costs as little as any other.
+    """
+
+    earliest_s: float
+    """When that may be at the earliest: before the hour by the longest grace that there is. What has been learned
+    changes, an index must not."""
+    finish_by_s: float
+    grace_s: float
+    experiment: Experiment
+    is_held: bool
+    """Whether they hold devices."""
+    leave_s: float
+    """Of those: as `Attempt.leave_s`; 0: nothing was known."""
+
+
+Entry = TypeVar("Entry", Queued, Delayed, Deadline, Hour)
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -92,6 +111,20 @@ def limit_of(job: Job) -> Deadline | None:
     if job.attempt is None or job.attempt.started_at_s is None:
         return None
     return Deadline(job.attempt.started_at_s + limit_s, job.job_id)
+
+
+def hour_of(job: Job) -> Hour | None:
+    """None: it has none."""
+    if job.finish_by_s is None:
+        return None
+    return Hour(
+        job.finish_by_s - KILL_S - max(job.grace_s, GRACE_MAX_S),
+        job.finish_by_s,
+        job.grace_s,
+        Experiment(job.project, job.experiment),
+        job.attempt is not None,
+        (None if job.attempt is None else job.attempt.leave_s) or 0.0,
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -140,6 +173,10 @@ class Indexes:
     """Those of them that may be asked to leave for a higher class, by priority. No empty parts."""
     limits: list[Deadline] = field(default_factory=list)
     """Running jobs with a time limit, and when it is over."""
+    hours: dict[Hour, set[str]] = field(default_factory=dict)
+    """Jobs that have to be over by some hour. No empty parts."""
+    hours_in_order: list[Hour] = field(default_factory=list)
+    """The same hours, in order of the earliest time at which somebody may have to leave for them."""
     accounts: dict[str, dict[str, None]] = field(default_factory=dict)
     """Live jobs by session and by project, in order of submission. No empty parts."""
     usable_by_shape: dict[Shape, Masks] = field(default_factory=dict, compare=False, repr=False)
@@ -147,6 +184,10 @@ class Indexes:
 
     def add_job(self, job: Job, clock_s: float, *, is_held: bool = False) -> None:
         self.n_alive[job.shape] = self.n_alive.get(job.shape, 0) + 1
+        if (hour := hour_of(job)) is not None:
+            if hour not in self.hours:
+                insort(self.hours_in_order, hour)
+            self.hours.setdefault(hour, set()).add(job.job_id)
         if job.array is not None:
             self._join_array(job, job.array, 1)
         if job.state in HOLDING and job.attempt is not None:
@@ -158,6 +199,11 @@ class Indexes:
 
     def remove_job(self, job: Job, clock_s: float) -> None:
         _change(self.n_alive, job.shape, -1)
+        if (hour := hour_of(job)) is not None:
+            self.hours[hour].discard(job.job_id)
+            if not self.hours[hour]:
+                del self.hours[hour]
+                _remove_sorted(self.hours_in_order, hour)
         if job.array is not None:
             self._join_array(job, job.array, -1)
         if job.state in HOLDING and job.attempt is not None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from .events import AttemptEnded
 from .nouns import Job
-from .states import EXIT_REQUEUE, LEAVING
+from .states import EXIT_REQUEUE, LEAVING, StopCause
 
 N_KEPT = 16
 """Departures remembered per experiment."""
@@ -23,6 +23,10 @@ ALLOWANCE = 1.5
 """A grace is this times the longest departure that is remembered."""
 GRACE_MAX_S = 300.0
 """A learned grace is never longer; one that a job asks for may be."""
+KILL_S = 2.0
+"""How long an attempt may still be there after its grace: the kill, and the look that sees that it is gone."""
+_TELLING = LEAVING | {StopCause.BUDGET, StopCause.DEADLINE}
+"""Causes for which an attempt gets a notice to checkpoint, whatever becomes of its job."""
 _CLEAN = frozenset({0, EXIT_REQUEUE})
 _KILLED = frozenset({-signal.SIGKILL, 128 + signal.SIGKILL})
 
@@ -51,7 +55,7 @@ class Leaving:
     def learn(self, job: Job, event: AttemptEnded, at_s: float) -> None:
         """Remember how long the present attempt took, if it was asked to leave and did, or was killed for its grace."""
         stop = job.attempt.stop if job.attempt is not None else None
-        if stop is None or stop.cause not in LEAVING or event.exit_code is None:
+        if stop is None or stop.cause not in _TELLING or event.exit_code is None:
             return
         took_s = max(0.0, at_s - stop.ordered_at_s)
         if event.exit_code in _KILLED and took_s >= stop.grace_s > 0.0:
@@ -65,7 +69,11 @@ class Leaving:
 
     def longest_s(self, job: Job) -> float | None:
         """The longest that jobs like it took lately; None: none has left yet."""
-        return max(self.seconds.get(Experiment(job.project, job.experiment), ()), default=None)
+        return self.longest_of(Experiment(job.project, job.experiment))
+
+    def longest_of(self, experiment: Experiment) -> float | None:
+        """The same of an experiment."""
+        return max(self.seconds.get(experiment, ()), default=None)
 
     def remembered(self) -> Iterator[Departures]:
         """All of it, for a snapshot."""
@@ -80,7 +88,11 @@ class Leaving:
 
 def grace_of(job: Job) -> float:
     """Seconds that its present attempt gets after a notice. A job that asks for none gets none."""
-    leave_s = job.attempt.leave_s if job.attempt is not None else None
-    if leave_s is None or job.grace_s == 0.0:
-        return job.grace_s
-    return max(job.grace_s, min(GRACE_MAX_S, ALLOWANCE * leave_s))
+    return grace_after(job.grace_s, job.attempt.leave_s if job.attempt is not None else None)
+
+
+def grace_after(asked_s: float, leave_s: float | None) -> float:
+    """The grace of an attempt that asks for so much, where the longest that attempts like it took to leave is this."""
+    if leave_s is None or asked_s == 0.0:
+        return asked_s
+    return max(asked_s, min(GRACE_MAX_S, ALLOWANCE * leave_s))

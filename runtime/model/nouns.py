@@ -167,6 +167,8 @@ class Job:
     max_total_s: float | None = None
     """Running time of all attempts together."""
     queue_timeout_s: float | None = None
+    finish_by_s: float | None = None
+    """Seconds since the epoch, by when nothing of it may run or wait any more; None: no such hour."""
     array: ArrayPlace | None = None
     waits_for: tuple[Dependency, ...] = ()
     """What has not ended yet. Such a job is queued, and in no queue."""

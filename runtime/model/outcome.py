@@ -89,7 +89,9 @@ def classify(facts: ExitFacts) -> Ending:
         case StopCause.RENEW:
             return _renewed(_after_notice(facts))
         case StopCause.BUDGET:
-            return _used_up(_after_notice(facts), facts.stop_reason)
+            return _given_up(_after_notice(facts), ExitReason.OVER_BUDGET, facts.stop_reason)
+        case StopCause.DEADLINE:
+            return _given_up(_after_notice(facts), ExitReason.DEADLINE, facts.stop_reason)
         case None:
             return _unasked(facts)
 
@@ -110,6 +112,8 @@ def _asked(stop: StopCause | None, evidence: str) -> Ending | None:
         return Ending(AttemptOutcome.CANCELLED, ExitReason.CANCELLED, evidence)
     if stop is StopCause.BUDGET:
         return Ending(AttemptOutcome.CANCELLED, ExitReason.OVER_BUDGET, evidence)
+    if stop is StopCause.DEADLINE:
+        return Ending(AttemptOutcome.CANCELLED, ExitReason.DEADLINE, evidence)
     if stop in LEAVING:
         left = Ending(AttemptOutcome.PREEMPTED, ExitReason.PREEMPTED, evidence)
         return _renewed(left) if stop is StopCause.RENEW else left
@@ -123,11 +127,11 @@ def _renewed(ending: Ending) -> Ending:
     return Ending(AttemptOutcome.TIMED_OUT, ExitReason.RUN_TIMEOUT, ending.evidence)
 
 
-def _used_up(ending: Ending, why: str | None) -> Ending:
+def _given_up(ending: Ending, reason: ExitReason, why: str | None) -> Ending:
     """An attempt that was asked to end has ended, unless it was done."""
     if ending.outcome is AttemptOutcome.SUCCEEDED:
         return ending
-    return Ending(AttemptOutcome.CANCELLED, ExitReason.OVER_BUDGET, why or ending.evidence)
+    return Ending(AttemptOutcome.CANCELLED, reason, why or ending.evidence)
 
 
 def _after_notice(facts: ExitFacts) -> Ending:

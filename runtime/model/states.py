@@ -67,6 +67,8 @@ class StopCause(StrEnum):
     """It reached its time limit, and its job goes on as a new attempt; it checkpoints and is requeued."""
     BUDGET = "budget"
     """A budget of its session or project is used up; it may checkpoint, and its job ends."""
+    DEADLINE = "deadline"
+    """The hour comes by which its job is to be over; it may checkpoint, and its job ends."""
 
 
 LEAVING = frozenset({StopCause.PREEMPT, StopCause.SHUTDOWN, StopCause.PAUSE, StopCause.DRAIN, StopCause.RENEW})
@@ -132,6 +134,8 @@ class ExitReason(StrEnum):
     """What it waited for ended otherwise than it had to; it never started."""
     OVER_BUDGET = "over_budget"
     """The device time that its session or project may use was used up."""
+    DEADLINE = "deadline"
+    """The hour came by which it was to be over (`finish_by`), and it was not done."""
     NO_CHECKPOINT_PROGRESS = "no_checkpoint_progress"
     """Restarted three times without a newer checkpoint, by itself or at its time limit."""
     PREEMPTED = "preempted"
@@ -170,6 +174,7 @@ FAILURE_CLASSES: Mapping[ExitReason, FailureClass] = MappingProxyType(
             ExitReason.CANCELLED,
             ExitReason.QUEUE_TIMEOUT,
             ExitReason.OVER_BUDGET,
+            ExitReason.DEADLINE,
         ),
         FailureClass.NONE,
     )

@@ -15,7 +15,7 @@ import signal
 import socket
 import time
 
-from runtime.node import cgroups, machine_locks, output, ports, processes, records
+from runtime.node import cgroups, machine_locks, memory, output, ports, processes, records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -139,6 +139,7 @@ class _Attempt:
         self._keeper = output.Keeper(folder, int(order.get("log_cap_bytes", output.CAP_BYTES)))
         self._kept_at = time.monotonic()
         self._next_look_s = 0.0
+        self._peak = memory.Peak(time.monotonic())
 
     def run(self) -> None:
         failure = self._start()
@@ -218,7 +219,7 @@ class _Attempt:
             self._reap()
             if not self._awaited:
                 return
-            wait_s = self._keep_output()
+            wait_s = min(self._keep_output(), self._measure())
             if self._enclose_at is not None:
                 wait_s = min(wait_s, self._enclose_at - time.monotonic())
                 if wait_s <= 0:
@@ -243,6 +244,19 @@ class _Attempt:
             self._kept_at = time.monotonic()
             return self._next_look_s
         return self._next_look_s - passed_s
+
+    def _measure(self) -> float:
+        """Look at the memory that the attempt holds, if that is due; how long to wait for the next look."""
+        left_s = self._peak.look_at - time.monotonic()
+        if left_s > 0:
+            return left_s
+        self._peak.look(self._members)
+        return self._peak.look_at - time.monotonic()
+
+    def _members(self) -> set[int]:
+        if self._group is not None and self._enclose_at is None:
+            return cgroups.members(self._group)
+        return processes.below(os.getpid())
 
     def _read_stop_order(self) -> None:
         try:
@@ -286,12 +300,13 @@ class _Attempt:
         """Collect everything that has ended. False: no process of the attempt is left, dead or alive."""
         while True:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
                 return False
             if pid == 0:
                 return True
             self._reaped[pid] = os.waitstatus_to_exitcode(status)
+            self._peak.ended(usage.ru_maxrss)
             if pid in self._awaited:
                 self._note(pid)
 
@@ -349,6 +364,7 @@ class _Attempt:
             "was_killed": self._was_killed,
             "oom_killed": exit_code != 0 and self._lost_one_for_memory(exit_code),
             "ended_at": time.time(),
+            "peak_memory_mb": self._peak.mb,
         }
 
     def _lost_one_for_memory(self, exit_code: int | None) -> bool:

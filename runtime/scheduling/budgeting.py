@@ -118,7 +118,7 @@ def _ending(job: Job, why: str) -> Iterator[StopOrdered | JobEnded]:
         )
 
 
-_STRONGER = frozenset({StopCause.BUDGET, StopCause.TIMEOUT, StopCause.CANCEL})
+_STRONGER = frozenset({StopCause.BUDGET, StopCause.DEADLINE, StopCause.TIMEOUT, StopCause.CANCEL})
 """Asked to stop for one of these, an attempt ends anyway."""
 
 

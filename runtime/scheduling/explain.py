@@ -13,6 +13,7 @@ from runtime.model.states import JobState, StopCause
 from .asking import describe_placements, describe_shape, impossible, lacks, left_over
 from .decision import Expire, Preempt, Reasons, Start, TimeOut
 from .fairshare import describe_share
+from .finishing import describe, has_no_time
 from .order import queue_position
 from .paper import Blocked, Promise, Round
 from .policy import Policy
@@ -59,6 +60,7 @@ def _explain_attempt(job: Job, attempt: Attempt, paper: Round) -> Reasons:
             StopCause.CANCEL: "is being cancelled",
             StopCause.TIMEOUT: "reached its time limit",
             StopCause.BUDGET: "ends because a budget is used up",
+            StopCause.DEADLINE: "leaves because it has to be over by its hour",
             StopCause.HANG: "made no progress and is being stopped",
             StopCause.SHUTDOWN: "stops because the runtime goes down",
             StopCause.PAUSE: "is being paused",
@@ -79,7 +81,8 @@ def _explain_attempt(job: Job, attempt: Attempt, paper: Round) -> Reasons:
             summary = f"{job.job_id} is about to be stopped on {where}"
             return Reasons(summary=summary, queue_position=None, details=(action.reason,), beneficiary=beneficiary)
     verb = "runs on" if job.state is JobState.RUNNING else "starts on"
-    return Reasons(summary=f"{job.job_id} {verb} {where}", queue_position=None, details=(), beneficiary=None)
+    hour = tuple(_hour_lines(job, paper))
+    return Reasons(summary=f"{job.job_id} {verb} {where}", queue_position=None, details=hour, beneficiary=None)
 
 
 def _explain_wait(state: State, job: Job, paper: Round) -> Reasons:
@@ -93,6 +96,9 @@ def _explain_wait(state: State, job: Job, paper: Round) -> Reasons:
         )
     if (waits := others_first(state, job)) is not None:
         return Reasons(summary=f"{job.job_id} {waits}", queue_position=None, details=(), beneficiary=None)
+    if has_no_time(state, job, paper.now_s):
+        summary = f"{job.job_id} is about to end without a start: there is too little time left"
+        return Reasons(summary=summary, queue_position=None, details=(describe(job, paper.now_s),), beneficiary=None)
     hold = state.hold_on(job)
     if hold is not None:
         return Reasons(summary=describe_hold(job.job_id, hold), queue_position=None, details=(), beneficiary=None)
@@ -107,12 +113,18 @@ def _explain_wait(state: State, job: Job, paper: Round) -> Reasons:
         queue_position=queue_position(state, job.job_id, paper.now_s, paper.policy),
         details=(
             *notes,
+            *_hour_lines(job, paper),
             *_share_lines(job, paper),
             *_leaving_lines(state, job.job_id, paper.now_s),
             *_node_lines(state, job, paper),
         ),
         beneficiary=None,
     )
+
+
+def _hour_lines(job: Job, paper: Round) -> Iterator[str]:
+    if job.finish_by_s is not None:
+        yield describe(job, paper.now_s)
 
 
 def _share_lines(job: Job, paper: Round) -> Iterator[str]:

@@ -7,14 +7,18 @@ from runtime.model.events import DevicesUnreserved, JobEnded, StopOrdered
 from runtime.model.state import State
 
 from .budgeting import events_from_budgets
+from .finishing import events_from_hours
 
 
 def events_from_lapse(state: State, now_s: float) -> list[DevicesUnreserved | JobEnded | StopOrdered]:
-    """Reservations whose time is over, jobs that can never start, budgets that are used up.
+    """Reservations whose time is over, jobs that can never start or have to be over, budgets that are used up.
 
-    Recording them may bring more about.
+    Recording them may bring more about. At most one of them is about a job: the first that holds.
     """
-    return [*_unreserved(state, now_s), *unmet_endings(state), *events_from_budgets(state, now_s)]
+    of_jobs: dict[str, JobEnded | StopOrdered] = {}
+    for event in (*unmet_endings(state), *events_from_hours(state, now_s), *events_from_budgets(state, now_s)):
+        of_jobs.setdefault(event.job_id, event)
+    return [*_unreserved(state, now_s), *of_jobs.values()]
 
 
 def _unreserved(state: State, now_s: float) -> list[DevicesUnreserved]:

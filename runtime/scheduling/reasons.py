@@ -9,13 +9,13 @@ from .asking import describe_placements, describe_shape
 from .heads import heads_of
 from .paper import Round
 from .preempt import Candidate
-from .reserve import run_s
+from .reserve import holds_s
 
 
 def start_reason(paper: Round, job: Job, placements: tuple[Placement, ...]) -> str:
     if not paper.blocked:
         return "first in the queue, and its devices are free"
-    takes_s = run_s(paper.state, job)
+    takes_s = holds_s(paper.state, job, paper.now_s)
     given = placement_masks(placements)
     rivals = (head for head in heads_of(paper, job) if _meet(given, head.wanted))
     for kept in (head.reservation for head in rivals if head.reservation is not None):

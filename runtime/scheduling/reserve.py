@@ -1,7 +1,7 @@
 """When a job that is blocked can start, and where: from the expected ends of what holds the devices. Pure.
 
-An end is expected as long after its start as like jobs have run, and at the latest at its declared time limit. Where
-neither is known, nothing is: a reservation that needs such an end does not exist.
+An end is expected as long after its start as like jobs have run, and at the latest at its declared time limit or the
+hour by which it has to be over. Where none is known, nothing is: a reservation that needs such an end does not exist.
 """
 
 from __future__ import annotations
@@ -52,6 +52,15 @@ def run_s(state: State, job: Job) -> float | None:
     return min(known, default=None)
 
 
+def holds_s(state: State, job: Job, now_s: float) -> float | None:
+    """The same, if it is started now and leaves by the hour at which it has to be over."""
+    takes_s = run_s(state, job)
+    if job.finish_by_s is None:
+        return takes_s
+    left_s = max(0.0, job.finish_by_s - now_s)
+    return left_s if takes_s is None else min(takes_s, left_s)
+
+
 def end_s(state: State, job: Job, attempt: Attempt, now_s: float) -> float | None:
     """When a running attempt is expected to end, not before now; None: nothing is known."""
     if attempt.stop is not None:
@@ -65,6 +74,8 @@ def end_s(state: State, job: Job, attempt: Attempt, now_s: float) -> float | Non
         known.append(now_s + remaining_s(expected_s, job.done_s + max(0.0, now_s - since_s)))
     if (limit_s := job.limit_s) is not None:
         known.append(max(now_s, since_s + limit_s + job.grace_s))
+    if job.finish_by_s is not None:
+        known.append(max(now_s, job.finish_by_s))
     return min(known, default=None)
 
 

@@ -21,6 +21,7 @@ from runtime.model.state import State
 from .budgeting import next_used_up_s
 from .decision import Expire, Preempt, Start, TimeOut
 from .fairshare import FairShares
+from .finishing import next_hour_s
 from .heads import allowed, block, reach
 from .order import ClassQueue, Front, due, due_delayed, expired, n_due
 from .paper import Promise, Round
@@ -28,7 +29,7 @@ from .policy import Policy
 from .preempt import Search, choose_victims, may_gain, with_room_of
 from .quotas import too_small, used_up
 from .reasons import preempt_reason, start_reason
-from .reserve import Release, run_s
+from .reserve import Release, holds_s
 from .room import Room, free_room
 from .tokens import ready_s
 
@@ -88,7 +89,7 @@ def _serve(paper: Round, front: Front) -> bool:
     if any(paper.covers(barred, shape) for barred in paper.barred_for):
         block(paper, job, front.lane, wanted)
         return False
-    takes_s = run_s(paper.state, job)
+    takes_s = holds_s(paper.state, job, paper.now_s)
     lasts_s = inf if takes_s is None else takes_s
     if (shape, job.is_preemptible) in paper.failed and lasts_s >= paper.failed[shape, job.is_preemptible]:
         return False
@@ -149,7 +150,7 @@ def _note_given(paper: Round, job: Job, placements: tuple[Placement, ...]) -> No
     key = (job.project, job.priority_class)
     paper.in_use[key] = paper.in_use.get(key, 0) + job.shape.n_devices
     paper.fair.give(job.project, job.shape.n_devices)
-    takes_s = run_s(paper.state, job)
+    takes_s = holds_s(paper.state, job, paper.now_s)
     if takes_s is not None:
         paper.given.append(Release(paper.now_s + takes_s, placements))
 
@@ -231,6 +232,7 @@ def _plan_wake(paper: Round, n_expired: int) -> None:
     if n_expired < len(state.index.deadlines):
         paper.wake_at(state.index.deadlines[n_expired].at_s)
     paper.wake_at(next_used_up_s(state, paper.now_s))
+    paper.wake_at(next_hour_s(state, paper.now_s))
     for standing in state.standings.values():
         for reservation in standing.reservations:
             paper.wake_at(reservation.until_s)

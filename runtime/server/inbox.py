@@ -101,15 +101,16 @@ class Inbox:
         """Wake the loop without an item."""
         self._has_news.set()
 
-    async def wait(self, timeout_s: float | None) -> None:
-        """Until something new is put in, or the time is over."""
-        if timeout_s is not None and timeout_s <= 0:
-            return
+    async def wait(self, timeout_s: float) -> bool:
+        """Until something new is put in, or the time is over; whether there is something new."""
+        if timeout_s <= 0:
+            return self._has_news.is_set()
         try:
             async with asyncio.timeout(timeout_s):
                 await self._has_news.wait()
         except TimeoutError:
-            return
+            return False
+        return True
 
     def drain(self) -> list[Item]:
         items = list(self._items)

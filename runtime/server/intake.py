@@ -53,6 +53,7 @@ def job_from_spec(spec: JobSpec, *, number: int, now_s: float, policy: Policy, k
         on_timeout=OnTimeout(spec.on_timeout.value),
         max_total_s=_seconds(spec.max_total_minutes),
         queue_timeout_s=_seconds(spec.queue_timeout_minutes),
+        finish_by_s=spec.finish_by,
         hang_after_s=NEVER if spec.hang_minutes == "off" else _seconds(spec.hang_minutes),
         worth=None
         if spec.worth is None

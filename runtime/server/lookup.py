@@ -16,6 +16,7 @@ from runtime_client.models import JobSpec
 
 from .arrays import task_specs
 from .catalog import JobCatalog
+from .continuing import read_earlier
 from .inbox import Item, SubmitArray, SubmitJobs
 from .reactor import CriteriaFacts
 from .references import Past, TokenKey, named_jobs
@@ -44,7 +45,8 @@ async def look_up(store: Store, catalog: JobCatalog, items: Sequence[Item]) -> F
     demands = {
         key: facts[job_id] for key, job_id in exits.items() if job_id in facts and facts[job_id].required_metrics
     }
-    if not (tokens or parents or demands or jobs or arrays):
+    continues = {spec.continues for spec in specs if spec.continues is not None}
+    if not (tokens or parents or demands or jobs or arrays or continues):
         return Found(known=Known(jobs_by_token={}, run_ids=frozenset()))
 
     def read(connection: sa.Connection) -> Found:
@@ -56,6 +58,7 @@ async def look_up(store: Store, catalog: JobCatalog, items: Sequence[Item]) -> F
         known = Known(
             jobs_by_token=by_token,
             past=_past(connection, {*jobs, *(row.job_id for row in by_token.values())}, arrays),
+            earlier=read_earlier(connection, continues),
             run_ids=frozenset(runs_by_id(connection, parents)) if parents else frozenset(),
         )
         return Found(known=known, criteria=criteria)
@@ -70,6 +73,7 @@ async def read_known(store: Store, specs: Sequence[JobSpec]) -> Known:
         StoreFailed: it can not be read.
     """
     jobs, arrays, named_tokens = named_jobs(specs)
+    continues = {spec.continues for spec in specs if spec.continues is not None}
     tokens: dict[str, list[str]] = {}
     for project, token in named_tokens:
         tokens.setdefault(project, []).append(token)
@@ -77,9 +81,15 @@ async def read_known(store: Store, specs: Sequence[JobSpec]) -> Known:
     def read(connection: sa.Connection) -> Known:
         by_token = _jobs(connection, tokens)
         ids = {*jobs, *(row.job_id for row in by_token.values())}
-        return Known(jobs_by_token=by_token, run_ids=frozenset(), past=_past(connection, ids, arrays))
+        return Known(
+            jobs_by_token=by_token,
+            run_ids=frozenset(),
+            past=_past(connection, ids, arrays),
+            earlier=read_earlier(connection, continues),
+        )
 
-    return await store.read(read) if jobs or arrays or tokens else Known(jobs_by_token={}, run_ids=frozenset())
+    is_asked = jobs or arrays or tokens or continues
+    return await store.read(read) if is_asked else Known(jobs_by_token={}, run_ids=frozenset())
 
 
 def _specs(items: Sequence[Item]) -> Iterator[JobSpec]:

@@ -59,6 +59,7 @@ from .reactor import (
 from .recovery import recover
 from .references import taking_order
 from .refusal import Refused, no_such_job, refused
+from .steady_clock import seconds_since_boot
 from .submission import Fresh, Submission, Taken, take
 from .views import event_view
 
@@ -66,6 +67,8 @@ log = logging.getLogger(__name__)
 
 MAX_FAULTS = 3
 """Bugs in a row after which the server gives up; it is started again and recovers from the journal."""
+AWAKE_S = 5.0
+"""How long at most the loop sleeps without a look at its clock: timers stand still while the machine sleeps."""
 BACKOFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 """Pauses after failed commits."""
 
@@ -98,6 +101,9 @@ class Loop:
     snapshot_seq: int
     inbox: Inbox
     failed_starts: FailedStarts = field(default_factory=FailedStarts)
+    ticks: Callable[[], float] = seconds_since_boot
+    """Seconds that go on while the machine sleeps, from wherever."""
+    awake_s: float = AWAKE_S
     wake_s: float | None = 0.0
     """When a round is due though nothing has arrived; seconds since the epoch."""
     trouble: str | None = None
@@ -197,10 +203,20 @@ class Loop:
             LoopBroken: bugs in a row.
         """
         while not self.is_closing:
-            await self.inbox.wait(self._patience_s())
+            await self._wait()
             await self.turn()
         for item in self.inbox.drain():
             refuse(item, stopping())
+
+    async def _wait(self) -> None:
+        """Until something has arrived, or a round is due; a machine that slept meanwhile is noticed soon."""
+        patience_s = self._patience_s()
+        since_s = self.ticks()
+        left_s = patience_s
+        while not await self.inbox.wait(self.awake_s if left_s is None else min(self.awake_s, left_s)):
+            left_s = None if patience_s is None else patience_s - (self.ticks() - since_s)
+            if left_s is not None and left_s <= 0:
+                return
 
     async def turn(self) -> None:
         """One round, with the firewall around it.

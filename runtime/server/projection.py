@@ -157,6 +157,7 @@ def _end_attempt(changes: RowChanges, event: AttemptEnded, before: Job | None, a
             "exit_reason": event.exit_reason,
             "exit_code": event.exit_code,
             "evidence": event.evidence,
+            "peak_memory_mb": event.peak_memory_mb,
         },
     )
     if event.then is Then.END:

@@ -6,7 +6,7 @@ A report about an attempt that is over, or from an earlier registration of its n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from runtime.engines.contract import AttemptKey, Checkpointed, DevicesSeen, Exited, NotLaunched, Started
@@ -83,7 +83,8 @@ def events_from_report(
             if seen:
                 job = job.but(checkpoint_step=report.checkpoint_step)
             ending = classify(_exit_facts(job, report, facts, rules))
-            return [*seen, _ended(job, ending, report.exit_code, now_s, rules.retry)]
+            ended = _ended(job, ending, report.exit_code, now_s, rules.retry)
+            return [*seen, replace(ended, peak_memory_mb=report.peak_memory_mb)]
         case NotLaunched():
             ending = classify_unlaunched(_stop_cause(job), report.exit_reason, report.evidence)
             return [_ended(job, ending, None, now_s, rules.retry)]

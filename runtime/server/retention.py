@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from runtime.model.states import ENDED
+from runtime.model.states import ENDED, ExitReason
 from runtime.store.retained import JobFiles
 
 WEIGHTS = ("checkpoints", "work")
@@ -27,6 +27,10 @@ class Reason(StrEnum):
 
     LIVE = "live"
     """Its job may still resume from it."""
+    CONTINUED = "continued"
+    """A live job goes on from it."""
+    UNFINISHED = "unfinished"
+    """It ended by its hour a short while ago; a later job may go on from it."""
     PINNED = "pinned"
     WINNER = "winner"
     """Of the best or the default configuration of its session."""
@@ -44,6 +48,10 @@ class Reason(StrEnum):
 
 
 GOING = frozenset({Reason.LOSER, Reason.OLD, Reason.OVER_QUOTA, Reason.INTERRUPTED})
+_UNDER_QUOTA = frozenset({Reason.OWN, Reason.NO_VERDICT, Reason.UNFINISHED})
+"""What may have to go so that a project keeps within its quota."""
+UNFINISHED_S = 7 * 86400.0
+"""So long the checkpoints of a job that ended by its hour are kept, whatever has become of its session."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,14 +117,24 @@ def judge(job: JobFiles | None, rules: Rules) -> Reason:
         return Reason.UNKNOWN
     if job.state not in ENDED or job.ended_at_s is None:
         return Reason.LIVE
+    if job.is_continued:
+        return Reason.CONTINUED
     if job.is_pinned:
         return Reason.PINNED
     is_trial = job.session_id is not None and job.configuration is not None
     if is_trial and job.winners is not None:
-        return Reason.WINNER if job.configuration in job.winners else Reason.LOSER
-    if rules.older_than_s is not None and rules.now_s - job.ended_at_s > rules.older_than_s:
+        if job.configuration in job.winners:
+            return Reason.WINNER
+        if job.exit_reason is not ExitReason.DEADLINE or rules.now_s - job.ended_at_s > UNFINISHED_S:
+            return Reason.LOSER
+        return Reason.OLD if _is_old(job.ended_at_s, rules) else Reason.UNFINISHED
+    if _is_old(job.ended_at_s, rules):
         return Reason.OLD
     return Reason.NO_VERDICT if is_trial else Reason.OWN
+
+
+def _is_old(ended_at_s: float, rules: Rules) -> bool:
+    return rules.older_than_s is not None and rules.now_s - ended_at_s > rules.older_than_s
 
 
 def _within_quota(found: list[Holding], rules: Rules) -> list[Holding]:
@@ -129,7 +147,7 @@ def _within_quota(found: list[Holding], rules: Rules) -> list[Holding]:
             kept[holding.project] = kept.get(holding.project, 0) + holding.n_bytes
     going: set[Path] = set()
     for holding in sorted(found, key=lambda each: each.ended_at_s or 0.0):
-        if holding.reason in (Reason.OWN, Reason.NO_VERDICT) and kept[holding.project] > rules.quota_bytes:
+        if holding.reason in _UNDER_QUOTA and kept[holding.project] > rules.quota_bytes:
             kept[holding.project] -= holding.n_bytes
             going.add(holding.path)
     return [replace(each, reason=Reason.OVER_QUOTA) if each.path in going else each for each in found]

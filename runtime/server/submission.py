@@ -19,12 +19,15 @@ from runtime.store.history import JobRow
 from runtime_client.models import ErrorKind, JobSpec
 
 from .budget_check import check_budgets, new_budget
+from .continuing import Earlier, continued
 from .draft import OWNER, Actor, Draft
 from .intake import job_from_spec
 from .projection import new_job_row
 from .references import Names, Past, TokenKey, resolve
 from .refusal import refused
 
+LATEST_S = 253_402_300_799.0
+"""The last second of the year 9999."""
 THIS_JOB = "this job"
 """What a job is called that has no id yet."""
 
@@ -56,6 +59,8 @@ class Known:
     jobs_by_token: Mapping[TokenKey, JobRow]
     run_ids: frozenset[str]
     """Of the parent runs named: those that exist."""
+    earlier: Mapping[str, Earlier] = field(default_factory=dict)
+    """The jobs that these go on from: those that exist."""
     past: Past = field(default_factory=lambda: Past(states={}, tasks={}))
 
 
@@ -119,6 +124,7 @@ def new_job(
     _check_fence(draft.state, spec)
     _check_parent(spec, known)
     job = job_of(draft.state, spec, number=number, now_s=draft.at_s, policy=policy)
+    job = continued(job, spec, known.earlier.get(spec.continues or ""), draft.state)
     why_not = feasible(draft.state, job.shape)
     if why_not is not None:
         raise refused(
@@ -171,6 +177,7 @@ def job_of(state: State, spec: JobSpec, *, number: int, now_s: float, policy: Po
     """
     _check_paths(spec)
     _check_start(spec)
+    _check_hour(spec, now_s)
     kinds = (kind for masks in state.index.kinds.values() for kind in masks if kind is not None)
     return job_from_spec(spec, number=number, now_s=now_s, policy=policy, kinds=kinds)
 
@@ -188,6 +195,7 @@ def foretell(
     _check_agents(state, spec)
     _check_fence(state, spec)
     job = job_of(state, spec, number=number, now_s=now_s, policy=policy).but(job_id=THIS_JOB)
+    job = continued(job, spec, known.earlier.get(spec.continues or ""), state)
     check_budgets(state, job, spec, now_s=now_s)
     if spec.depends_on:
         tokens = {key: row.job_id for key, row in known.jobs_by_token.items()}
@@ -255,6 +263,21 @@ def _check_start(spec: JobSpec) -> None:
     for path, text in words.items():
         if "\0" in text:
             raise refused(ErrorKind.INVALID, "invalid_value", f"{path}: it holds a NUL character", path=path)
+
+
+def _check_hour(spec: JobSpec, now_s: float) -> None:
+    """The hour by which it has to be over lies before us, and is a time of day at all."""
+    if spec.finish_by is None:
+        return
+    if spec.finish_by > LATEST_S:
+        message = f"finish_by: {spec.finish_by:g} lies behind the year 9999; give seconds since the epoch"
+        raise refused(ErrorKind.INVALID, "invalid_value", message, path="finish_by")
+    if spec.finish_by <= now_s:
+        message = (
+            f"finish_by: {spec.finish_by:.0f} was {now_s - spec.finish_by:.0f} s ago, so nothing of it could run; "
+            "give a later time, or leave it out"
+        )
+        raise refused(ErrorKind.INVALID, "deadline_passed", message, path="finish_by")
 
 
 def _check_parent(spec: JobSpec, known: Known) -> None:

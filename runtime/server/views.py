@@ -129,6 +129,7 @@ def _attempt_view(row: AttemptRow) -> AttemptView:
         evidence=row.evidence,
         launch=row.launch,
         launch_why=row.launch_why,
+        peak_memory_mb=row.peak_memory_mb,
         checkpoint_step=row.checkpoint_step,
     )
 

@@ -30,7 +30,7 @@ class Execution:
 
     @property
     def restart_s(self) -> float:
-        return self.job.costs.restart_s if self.attempt > 1 else 0.0
+        return self.job.costs.restart_s if self.attempt > 1 or self.base_s > 0.0 else 0.0
 
     @property
     def works_from_s(self) -> float:

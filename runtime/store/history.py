@@ -71,6 +71,8 @@ class AttemptRow:
     launch: str | None = None
     """`cold` or `warm`; None: not started."""
     launch_why: str | None = None
+    peak_memory_mb: float | None = None
+    """Most memory that its processes held at once, in MiB; None: nobody knows, or it has not ended."""
 
 
 class JobChanges(TypedDict, total=False):
@@ -101,6 +103,7 @@ class AttemptChanges(TypedDict, total=False):
     checkpoint_step: int | None
     launch: str | None
     launch_why: str | None
+    peak_memory_mb: float | None
 
 
 def insert_jobs(connection: sa.Connection, rows: Sequence[JobRow]) -> None:

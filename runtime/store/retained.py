@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from runtime.model.states import JobState
+from runtime.model.states import ENDED, ExitReason, JobState
 
 from .tables import jobs, run_tags, runs
 
@@ -26,6 +26,9 @@ class JobFiles:
     state: JobState
     ended_at_s: float | None
     is_pinned: bool
+    exit_reason: ExitReason | None = None
+    is_continued: bool = False
+    """A live job goes on from it."""
     configuration: str | None
     """Which configuration of its session it tried; None: it is no trial."""
     winners: frozenset[str] | None
@@ -36,7 +39,9 @@ def job_files(connection: sa.Connection) -> dict[str, JobFiles]:
     """All jobs there ever were, by id."""
     tags = _tags_of_jobs(connection)
     winners = _winners(connection)
-    query = sa.select(jobs.c.job_id, jobs.c.project, jobs.c.session_id, jobs.c.state, jobs.c.ended_at)
+    continued = _continued(connection)
+    names = ("job_id", "project", "session_id", "state", "ended_at", "exit_reason")
+    query = sa.select(*(jobs.c[name] for name in names))
     return {
         row.job_id: JobFiles(
             job_id=row.job_id,
@@ -44,12 +49,21 @@ def job_files(connection: sa.Connection) -> dict[str, JobFiles]:
             session_id=row.session_id,
             state=JobState(row.state),
             ended_at_s=row.ended_at,
+            exit_reason=row.exit_reason,
+            is_continued=row.job_id in continued,
             is_pinned=tags.get((row.job_id, PINNED)) == "true",
             configuration=tags.get((row.job_id, CONFIGURATION)),
             winners=winners.get(row.session_id),
         )
         for row in connection.execute(query)
     }
+
+
+def _continued(connection: sa.Connection) -> frozenset[str]:
+    """The jobs that live ones go on from."""
+    query = sa.select(jobs.c.spec).where(jobs.c.state.not_in(ENDED))
+    found = (row.spec.get("continues") for row in connection.execute(query))
+    return frozenset(job_id for job_id in found if job_id is not None)
 
 
 def _tags_of_jobs(connection: sa.Connection) -> dict[tuple[str, str], str]:

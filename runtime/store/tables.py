@@ -90,6 +90,7 @@ attempts = sa.Table(
     sa.Column("checkpoint_step", Whole),
     sa.Column("launch", Name(10)),
     sa.Column("launch_why", Prose),
+    sa.Column("peak_memory_mb", sa.Double),
 )
 
 runs = sa.Table(

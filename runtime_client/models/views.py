@@ -51,7 +51,7 @@ class AttemptView(Wire):
     """`cold`: the command was executed; `warm`: a process with its imports done became it. None: not started."""
     launch_why: str | None = None
     peak_memory_mb: float | None = None
-    """Most memory that its processes on this machine held at once; None: not known, or not ended."""
+    """Most memory (MiB) that its processes on this machine held at once; None: not known, or not ended."""
 
 
 class SuggestionView(Wire):

@@ -80,8 +80,12 @@ def a_world(
     task: Task | None = None,
     script: Callable[[JobSpec], FakeOutcome] = honest,
     n_devices: int = 2,
+    night_s: float | None = None,
+    night_id: str | None = None,
 ) -> World:
+    """`night_s`: the session has to be over so long after it began."""
     runtime = FakeRuntime(script, n_devices=n_devices, is_automatic=True)
     store = AgentStore.open(home, clock=lambda: runtime.now)
-    session = store.create_session(task or a_task())
+    finish_by = None if night_s is None else runtime.now + night_s
+    session = store.create_session(task or a_task(), finish_by=finish_by, night_id=night_id)
     return World(home=home, runtime=runtime, store=store, session_id=session.session_id)

@@ -19,11 +19,11 @@ def a_trial(
     state: TrialState | None = None,
     exit_reason: str | None = None,
     note: str | None = None,
-    device_seconds: float = 10.0,
+    device_seconds: float | None = None,
     is_submitting: bool = False,
     facts: TrialFacts | None = None,
 ) -> TrialView:
-    """Measured when it has a value; else as `state` says (launched by default)."""
+    """Measured when it has a value; else as `state` says (launched by default). 10 device-seconds, none if proposed."""
     point = canonical(params, task)
     found = state or (TrialState.MEASURED if value is not None else TrialState.LAUNCHED)
     return TrialView(
@@ -41,7 +41,7 @@ def a_trial(
         value=value,
         note=note,
         exit_reason=exit_reason,
-        device_seconds=device_seconds,
+        device_seconds=(0.0 if found is TrialState.PROPOSED else 10.0) if device_seconds is None else device_seconds,
         proposed_at=0.0,
         launched_at=None,
         ended_at=None,

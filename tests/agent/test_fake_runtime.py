@@ -171,3 +171,32 @@ def test_jobs_are_listed_newest_first_in_pages() -> None:
     page = runtime.jobs(limit=2)
     assert [job.job_id for job in page] == ["j5", "j4"]
     assert [job.job_id for job in runtime.jobs(before=page[-1].job_id)] == ["j3", "j2", "j1"]
+
+
+def test_by_its_hour_a_job_has_left_and_another_one_goes_on_from_it() -> None:
+    runtime = a_runtime(n_devices=1)
+    hour = runtime.now + 4.0
+    runs, waits = (runtime.submit(a_spec(finish_by=hour)).job_id for _ in range(2))
+    assert runtime.step()
+    assert {(runtime.job(each).state, runtime.job(each).exit_reason) for each in (runs, waits)} == {
+        ("cancelled", "deadline")
+    }
+    again = runtime.submit(a_spec(continues=runs)).job_id
+    runtime.advance(4.0)
+    assert runtime.job(again).state == "succeeded"
+    curves = [[point.value for point in runtime.metrics(each)] for each in (runs, again)]
+    assert curves == [[3.0, 2.0], [1.0, 0.5]]
+
+
+def test_what_can_not_be_gone_on_from_and_an_hour_that_is_past_are_refused() -> None:
+    runtime = a_runtime()
+    live = runtime.submit(a_spec()).job_id
+    with pytest.raises(InvalidSpec, match="there is no job 'j9'"):
+        runtime.submit(a_spec(continues="j9"))
+    with pytest.raises(Conflict, match="has not ended"):
+        runtime.submit(a_spec(continues=live))
+    runtime.cancel(live)
+    with pytest.raises(InvalidSpec, match="another experiment"):
+        runtime.submit(a_spec(continues=live, experiment_name="other"))
+    with pytest.raises(InvalidSpec, match="is past; give a later time"):
+        runtime.submit(a_spec(finish_by=runtime.now))

@@ -51,6 +51,12 @@ def test_numbers_with_an_exponent_are_numbers(tmp_path: Path) -> None:
     }
 
 
+def test_a_key_that_yaml_1_1_takes_for_true_is_the_word_that_was_written(tmp_path: Path) -> None:
+    text = GOOD.replace("args_style: argparse}", "args_style: argparse, parameters: {on: 1, no: true, yes: no}}")
+    parameters = parse_task(text, source=tmp_path / "task.yaml").job.parameters
+    assert parameters == {"on": 1, "no": True, "yes": False}
+
+
 def test_a_relative_code_folder_is_resolved_against_the_file(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     text = GOOD.replace("args_style: argparse}", "args_style: argparse, code_source: {root_path: src}}")

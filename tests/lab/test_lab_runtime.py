@@ -47,6 +47,14 @@ def test_a_known_token_returns_the_earlier_job() -> None:
     assert (second.is_existing, third.is_existing, len(runtime.jobs())) == (True, True, 1)
 
 
+def test_a_job_may_depend_on_one_that_has_ended() -> None:
+    runtime = a_runtime()
+    first = runtime.submit(a_spec())
+    advance(runtime, 100)
+    second = runtime.submit(a_spec("b", depends_on=(first.job_id,)))
+    assert (runtime.job(first.job_id).state, second.state) == ("succeeded", "running")
+
+
 def test_an_older_fence_is_refused() -> None:
     runtime = a_runtime()
     runtime.submit(a_spec(session=SessionFence(session_id="s1", fence=2)))
@@ -157,3 +165,36 @@ def test_a_forecast_changes_nothing_and_an_explanation_names_the_wait() -> None:
     assert runtime.explain(second.job_id).queue_position == 1
     with pytest.raises(NotFound):
         runtime.job("j99")
+
+
+def test_by_its_hour_a_job_has_left_with_a_checkpoint_and_nothing_waits() -> None:
+    runtime = a_runtime(nodes="1x1", costs=Costs(notice_checkpoint_s=5.0))
+    hour = runtime.cluster.now + 60.0
+    runs, waits = (runtime.submit(a_spec(finish_by=hour)).job_id for _ in range(2))
+    advance(runtime, 27)
+    assert (runtime.job(runs).state, runtime.job(waits).state) == ("running", "queued")
+    advance(runtime, 33)
+    for job_id, step in ((runs, 1), (waits, None)):
+        ended = runtime.job(job_id)
+        assert (ended.state, ended.exit_reason, ended.checkpoint_step) == ("cancelled", "deadline", step)
+    assert runtime.job(runs).ended_at == hour - 32.0 + 5.0
+    with pytest.raises(InvalidSpec, match="was 0 s ago, so nothing of it could run; give a later time"):
+        runtime.submit(a_spec(finish_by=hour))
+
+
+def test_a_job_goes_on_where_an_ended_one_of_its_experiment_was_and_so_on() -> None:
+    runtime = a_runtime(nodes="1x1", costs=Costs(notice_checkpoint_s=5.0, restart_s=10.0))
+    first = runtime.submit(a_spec(finish_by=runtime.cluster.now + 62.0)).job_id
+    advance(runtime, 62)
+    second = runtime.submit(a_spec(continues=first, finish_by=runtime.cluster.now + 72.0)).job_id
+    advance(runtime, 72)
+    third = runtime.submit(a_spec(continues=second)).job_id
+    advance(runtime, 50)
+    assert [runtime.job(each).state for each in (first, second, third)] == ["cancelled", "cancelled", "succeeded"]
+    steps = [[point.step for point in runtime.metrics(each)] for each in (first, second, third)]
+    assert steps == [[0], [1], [2, 3]]
+    with pytest.raises(InvalidSpec, match="there is no job 'j9'"):
+        runtime.submit(a_spec(continues="j9"))
+    live = runtime.submit(a_spec(finish_by=runtime.cluster.now + 1000.0)).job_id
+    with pytest.raises(Conflict, match="has not ended"):
+        runtime.submit(a_spec(continues=live))

@@ -20,6 +20,7 @@ COMMANDS = (
     "research suggest", "research suggestions",
     "trial search", "trial list", "trial show", "trial compare",
     "trial reproduce", "trial export", "verify", "research check",
+    "sweep report", "sweep history", "sweep notify",
 )  # fmt: skip
 
 
@@ -75,7 +76,7 @@ def test_an_unknown_command_is_wrong_use_with_a_suggestion() -> None:
     assert "'status'" in ended.err
 
 
-@pytest.mark.parametrize("group", ["job", "node", "research", "trial"])
+@pytest.mark.parametrize("group", ["job", "node", "research", "sweep", "trial"])
 def test_a_group_alone_shows_its_help(group: str) -> None:
     assert nightlab(group).out == nightlab(group, "--help").out
 

@@ -9,6 +9,7 @@ from cli_process import nightlab
 
 from agent.store.store import AgentStore
 from agent.task_file import parse_task
+from nightlab.moments import moment
 from nightlab.session_page import best_of, session_data
 
 TASK = """
@@ -50,6 +51,23 @@ def test_a_task_whose_python_does_not_exist_is_wrong_use(task_file: Path) -> Non
     ended = nightlab("research", "start", str(task_file), home=task_file.parent)
     assert ended.exit_code == 2
     assert f"{task_file}: job.environment.python /no/python" in ended.err
+
+
+@pytest.mark.parametrize(("text", "part"), [("2020-01-01 07:00", "is past"), ("soon", "is no time")])
+def test_an_hour_that_is_past_or_none_is_wrong_use(text: str, part: str, task_file: Path, home: Path) -> None:
+    for what in (("start", str(task_file)), ("resume", "s1")):
+        ended = nightlab("research", *what, "--finish-by", text, "--json", home=home)
+        assert ended.exit_code == 2
+        assert part in ended.error["message"]
+
+
+def test_a_session_tells_its_hour(home: Path) -> None:
+    with closing(AgentStore.open(home)) as store:
+        store.request_stop("s1")
+        store.request_resume("s1", finish_by=time.time() + 3600.0)
+        expected = moment(store.session("s1").finish_by or 0.0)
+    shown = nightlab("research", "show", "s1", home=home)
+    assert f"nothing of it runs after {expected}" in shown.out
 
 
 def test_without_a_runtime_a_session_is_not_started(task_file: Path) -> None:

@@ -1,5 +1,6 @@
 """Flags and workload files become specs, or sentences that say what to change."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -213,6 +214,15 @@ def test_a_job_that_resumes_needs_a_limit_after_which_it_does() -> None:
     spec = spec_of(replace(TRAIN, on_timeout="resume", timeout="2h", max_total="1d"))
     assert (spec.on_timeout, spec.timeout_minutes, spec.max_total_minutes) == (OnTimeout.RESUME, 120.0, 1440.0)
     assert "--max-total 'x'" in refusal(replace(TRAIN, max_total="x")).message
+
+
+def test_an_hour_and_a_job_to_go_on_from_are_taken_from_the_flags() -> None:
+    before = time.time()
+    spec = spec_of(replace(TRAIN, finish_by="+2h", continues="j12"))
+    assert spec.finish_by is not None
+    assert before <= spec.finish_by - 7200.0 <= time.time()
+    assert spec.continues == "j12"
+    assert "--finish-by 'x' is no time" in refusal(replace(TRAIN, finish_by="x")).message
 
 
 def test_arrays_and_what_comes_first_are_flags_and_fields(tmp_path: Path) -> None:

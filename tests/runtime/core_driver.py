@@ -40,6 +40,7 @@ from runtime.model.nouns import Job
 from runtime.model.state import State, holders
 from runtime.model.states import AttemptOutcome, ExitReason, JobState, OnTimeout, StopCause
 from runtime.scheduling.explain import explain, feasible
+from runtime.scheduling.finishing import events_from_hours
 from runtime.scheduling.intent import event_of
 from runtime.scheduling.policy import Policy, ProjectShare, Quota
 
@@ -102,16 +103,23 @@ class World:
 
     def round(self) -> int:
         """Schedule and record; the number of actions."""
-        n_unmet = 0
-        while endings := unmet_endings(self.state):
-            n_unmet += len(endings)
-            for ending in endings:
-                self.record(ending)
+        n_lapsed = 0
+        while lapses := self._lapses():
+            n_lapsed += len(lapses)
+            for lapse in lapses:
+                self.record(lapse)
         decision = checked_round(self.state, now_s=self.now_s, policy=self.policy)
         for action in decision.actions:
             self.record(event_of(action))
         self.wake_s = decision.next_wake_s
-        return n_unmet + len(decision.actions)
+        return n_lapsed + len(decision.actions)
+
+    def _lapses(self) -> list[JobEnded | StopOrdered]:
+        """What has become true of jobs; each is named once."""
+        found: dict[str, JobEnded | StopOrdered] = {}
+        for event in (*unmet_endings(self.state), *events_from_hours(self.state, self.now_s)):
+            found.setdefault(event.job_id, event)
+        return list(found.values())
 
 
 def submit(world: World) -> None:

@@ -87,6 +87,7 @@ def job(
     on_timeout: OnTimeout = OnTimeout.END,
     max_total_s: float | None = None,
     queue_timeout_s: float | None = None,
+    finish_by_s: float | None = None,
     not_before_s: float = 0.0,
     experiment: str = "test",
     project: str = "default",
@@ -116,6 +117,7 @@ def job(
         on_timeout=on_timeout,
         max_total_s=max_total_s,
         queue_timeout_s=queue_timeout_s,
+        finish_by_s=finish_by_s,
         not_before_s=not_before_s,
         worth=None if worth is None else Worth(gain=worth[0], uncertainty=0.0, cost_s=worth[1]),
     )

@@ -228,7 +228,7 @@ class _View:
         """How long a queued job would hold devices; infinite: nothing is known."""
         expected_s = self.expected_s(job)
         left_s = math.inf if expected_s is None else _left(expected_s, job.done_s)
-        return min(left_s, _may_run_s(job) + job.grace_s)
+        return min(left_s, _may_run_s(job) + job.grace_s, max(0.0, _hour_s(job) - self.now_s))
 
     def back_at_s(self, job: Job, priority: int) -> float:
         """When a job that holds devices gives them to a blocked head of this priority; infinite: nobody knows."""
@@ -244,7 +244,7 @@ class _View:
         expected_s = self.expected_s(job) if attempt.expected_s is None else attempt.expected_s
         worked_s = self.now_s - began_s
         ends_s = math.inf if expected_s is None else self.now_s + _left(expected_s, job.done_s + worked_s)
-        return max(self.now_s, min(ends_s, began_s + _may_run_s(job) + job.grace_s))
+        return max(self.now_s, min(ends_s, began_s + _may_run_s(job) + job.grace_s, _hour_s(job)))
 
     def start_s(self, head: Job, given: Mapping[str, DeviceSet]) -> float:
         """When a blocked head is expected to fit, if these jobs get these devices; infinite: nobody knows."""
@@ -498,6 +498,11 @@ def _may_run_s(job: Job) -> float:
     return min(total_s, math.inf if job.timeout_s is None else job.timeout_s)
 
 
+def _hour_s(job: Job) -> float:
+    """By when it has left; infinite: it has no hour."""
+    return math.inf if job.finish_by_s is None else job.finish_by_s
+
+
 def _left(expected_s: float, done_s: float) -> float:
     total_s = max(1.0, expected_s)
     while total_s <= done_s:
@@ -588,6 +593,10 @@ def _check_wake(view: _View) -> None:
             due.append(job.queued_since_s + job.queue_timeout_s)
         if job.state is JobState.RUNNING and job.attempt and job.attempt.started_at_s:
             due.append(job.attempt.started_at_s + _may_run_s(job))
+        if job.attempt is None or job.attempt.stop is None:
+            leave_s = job.attempt.leave_s if job.attempt else None
+            grace_s = job.grace_s if leave_s is None or not job.grace_s else max(job.grace_s, min(300, 1.5 * leave_s))
+            due.append(_hour_s(job) - 2.0 - grace_s)
     coming = [at_s for at_s in due if view.now_s < at_s < math.inf]
     if coming:
         require(wake_s is not None and wake_s <= min(coming), "a round is due when something is", (wake_s, coming))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from agent.planner.portfolio import Portfolio
 from agent.planner.proposers.optuna_sampler import OptunaSampler
+from agent.planner.proposers.points import Points
 from agent.planner.proposers.protocol import Proposer
 from agent.planner.proposers.race import Race
 from agent.planner.proposers.random_points import RandomPoints
@@ -15,17 +16,24 @@ from agent.task import Task
 
 
 def chosen_proposers(task: Task, more: Sequence[Proposer] = (), memory: Sequence[Remembered] = ()) -> Portfolio:
-    """What `search.use` names, and `more`; a task that names no source of configurations gets the sampler.
+    """What `search.use` names, and `more`.
 
     Raises:
         ValueError: the sampler needs a package that is not installed.
     """
     used = set(task.search.use)
     found: list[Proposer] = list(more)
-    if "sampler" in used or not used & {"random", "refiner"}:
+    if "sampler" in used:
         found.append(OptunaSampler(task))
     if "refiner" in used:
         found.append(Refiner(task))
     if "random" in used:
         found.append(RandomPoints(task))
-    return Portfolio(task, found, Race(task) if "replicator" in used else None, memory)
+    has_race = "replicator" in used and task.search.replicates == 1
+    return Portfolio(
+        task,
+        found,
+        Race(task) if has_race else None,
+        memory,
+        first=Points(task) if "points" in used else None,
+    )

@@ -1,4 +1,8 @@
-"""Draws that the history fixes: numpy generators seeded by the task's seed, the trial's number and who draws. Pure."""
+"""Draws that the history fixes: numpy generators seeded by the task's seed, a number and who draws. Pure.
+
+The number counts configurations where draws are not to depend on when replicates were made: so the same ones are drawn
+at random in every session on a task.
+"""
 
 from __future__ import annotations
 

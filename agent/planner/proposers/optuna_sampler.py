@@ -1,8 +1,8 @@
 """Optuna's samplers as a proposer: the study lives in memory and follows our history.
 
-The sampler is seeded anew for every trial number, so that a session that was killed proposes what it would have
-proposed undisturbed. Trials that gave no value are told as pruned and infeasible: they push the search away without
-a made-up value. Running ones are known to the sampler (constant liar), so parallel proposals spread out.
+The sampler is seeded anew for every configuration, by how many there are: a session that was killed proposes what it
+would have proposed undisturbed. Trials that gave no value are told as pruned and infeasible: they push the search
+away without a made-up value. Running ones are known to the sampler (constant liar), so parallel proposals spread out.
 
 What a proposal costs grows with the study, so the study holds a part of a long history: the best and the newest.
 """
@@ -76,7 +76,7 @@ class OptunaSampler:
         self._tried.follow(history.search)
         tried = {trial.configuration for trial in history.search}
         found: list[Proposal] = []
-        number = history.trials[-1].number if history.trials else 0
+        number = len(history.search)
         while len(found) < n:
             number += 1
             params = self._draw(number, tried)

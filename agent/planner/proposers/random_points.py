@@ -31,7 +31,7 @@ class RandomPoints:
     def ask(self, history: History, n: int) -> list[Proposal]:
         tried = self._tried
         tried.follow(history.search)
-        number = history.trials[-1].number if history.trials else 0
+        number = len(history.search)
         found: list[Proposal] = []
         names = set()
         while len(found) < n:

@@ -5,7 +5,7 @@
 
 from agent.planner.statistics.correction import Basis, Corrected, Standing, corrected, pooled_noise, standing
 from agent.planner.statistics.error_budget import ErrorBudget
-from agent.planner.statistics.intervals import CONFIDENCE, mean_interval, paired_interval
+from agent.planner.statistics.intervals import CONFIDENCE, difference_interval, mean_interval, paired_interval
 from agent.planner.statistics.power import pairs_needed, smallest_detectable
 from agent.planner.statistics.sequential import (
     SequentialComparison,
@@ -30,6 +30,7 @@ __all__ = [
     "compare",
     "compare_sequentially",
     "corrected",
+    "difference_interval",
     "mean_interval",
     "paired_interval",
     "pairs_needed",

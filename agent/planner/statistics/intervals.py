@@ -42,6 +42,21 @@ def paired_interval(pairs: Sequence[tuple[float, float]], *, confidence: float =
     return _t_interval(differences, spread, confidence)
 
 
+def difference_interval(differences: Sequence[float], *, confidence: float = CONFIDENCE) -> Interval | None:
+    """t interval of the mean of paired differences of several configurations; None as `mean_interval`.
+
+    Such sides vary more than their pairs, so they tell nothing of the noise where all differences are equal. All 0:
+    the training repeats itself exactly, and the interval has no width. All equal otherwise: each is taken for rounded
+    to a multiple of its own size, on both sides.
+    """
+    if mean_interval(differences) is None:
+        return None
+    spread, largest = _spread(differences), max(abs(x) for x in differences)
+    if spread <= largest * _ROUNDING:
+        spread = largest / math.sqrt(6)  # of the difference of two roundings
+    return _t_interval(differences, spread, confidence)
+
+
 def _t_interval(values: Sequence[float], spread: float, confidence: float) -> Interval:
     n = len(values)
     mean = math.fsum(values) / n

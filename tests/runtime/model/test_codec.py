@@ -181,3 +181,14 @@ def test_a_snapshot_that_does_not_fit_is_refused(snapshot: Any) -> None:
 def test_an_incomplete_journal_entry_is_refused() -> None:
     with pytest.raises(BadPayload, match="missing actor, at_s, payload"):
         decode_recorded({"seq": 1, "type": "node_left", "version": 1})
+
+
+def test_a_stored_end_without_memory_is_read() -> None:
+    stored = load(SAMPLES / "attempt_ended.v1.json")["payload"]
+    assert encode_event(decode_event("attempt_ended", 1, stored))["peak_memory_mb"] is None
+
+
+def test_a_stored_job_without_an_hour_is_read() -> None:
+    stored = load(SAMPLES / "job_submitted.v2.json")["payload"]
+    del stored["job"]["finish_by_s"]
+    assert encode_event(decode_event("job_submitted", 2, stored))["job"]["finish_by_s"] is None

@@ -15,6 +15,7 @@ import pytest
 from core_amounts import AMOUNT_COMMANDS
 from core_driver import IDLE_WORK_COMMANDS, QUOTAS, run
 from core_graph import GRAPH_COMMANDS, check_graph
+from core_hours import HOUR_COMMANDS
 from core_properties import PropertyBroken
 
 from runtime.model import apply as apply_module
@@ -32,7 +33,7 @@ from runtime.model.state import State
 from runtime.model.states import HOLDING
 from runtime.model.usage import Usages
 from runtime.scheduling import fairshare as fairshare_module
-from runtime.scheduling import fit, preempt
+from runtime.scheduling import finishing, fit, preempt
 from runtime.scheduling import heads as heads_module
 from runtime.scheduling import order as order_module
 from runtime.scheduling import paper as paper_module
@@ -60,10 +61,20 @@ class Fault:
     """Whether it takes jobs that ask for more than devices."""
     has_idle_work: bool = False
     """Whether it takes jobs that say what they are worth."""
+    has_hours: bool = False
+    """Whether it takes jobs that have to be over by some hour."""
     has_operator: bool = False
     """Whether it takes somebody who pauses, drains and reserves."""
     first_seed: int = 0
     """The life that is lived first: one that is known to find a fault that few lives find."""
+
+
+def asks_nobody_for_its_hour(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(finishing, "_is_to_be_asked", lambda job, attempt: False)
+
+
+def sleeps_over_hours(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round_module, "next_hour_s", lambda state, now_s: None)
 
 
 def prefers_equals(patch: pytest.MonkeyPatch) -> None:
@@ -326,7 +337,7 @@ def never_lifts(patch: pytest.MonkeyPatch) -> None:
 
 
 def believes_that_everything_is_short(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(round_module, "run_s", lambda state, job: 0.0)
+    patch.setattr(round_module, "holds_s", lambda state, job, now_s: 0.0)
 
 
 def reserves_too_late(patch: pytest.MonkeyPatch) -> None:
@@ -611,6 +622,8 @@ FAULTS = (
         caught_by="free retries are bounded",
         policy=Policy(max_infrastructure_retries=1),
     ),
+    Fault(name="hour_ignored", plant=asks_nobody_for_its_hour, caught_by="has to leave for its hour", has_hours=True),
+    Fault(name="hour_slept_over", plant=sleeps_over_hours, caught_by="a round is due when", has_hours=True),
     Fault(name="endless_requeue", plant=requeues_for_ever, caught_by="every feasible job ends"),
     Fault(name="lossy_journal", plant=loses_a_field_in_the_journal, caught_by="replay equals the live state"),
     Fault(name="lossy_snapshot", plant=loses_a_field_in_the_snapshot, caught_by="a snapshot holds the whole state"),
@@ -623,6 +636,7 @@ def broken_in_life(seed: int, fault: Fault) -> str | None:
         *(GRAPH_COMMANDS if fault.has_graph else ()),
         *(AMOUNT_COMMANDS if fault.has_needs else ()),
         *(IDLE_WORK_COMMANDS if fault.has_idle_work else ()),
+        *(HOUR_COMMANDS if fault.has_hours else ()),
     )
     try:
         world = run(random.Random(seed).randrange, N_COMMANDS, fault.policy, has_operator=fault.has_operator, more=more)

@@ -8,6 +8,7 @@ import pytest
 from core_amounts import AMOUNT_COMMANDS
 from core_driver import IDLE_WORK_COMMANDS, run
 from core_graph import GRAPH_COMMANDS, check_graph
+from core_hours import HOUR_COMMANDS
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -50,3 +51,9 @@ def test_nothing_is_given_out_twice_among_jobs_with_needs_of_all_kinds(seed: int
 @pytest.mark.parametrize("seed", range(8))
 def test_who_promises_least_leaves_first_in_any_life(seed: int) -> None:
     run(random.Random(seed).randrange, n_commands=60, policy=Policy(), more=IDLE_WORK_COMMANDS)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 4])
+def test_by_their_hours_jobs_have_left_or_were_asked_in_any_life(seed: int) -> None:
+    more = HOUR_COMMANDS + (GRAPH_COMMANDS if seed % 3 == 0 else ())
+    run(random.Random(seed).randrange, n_commands=60, has_operator=seed % 2 == 0, more=more)

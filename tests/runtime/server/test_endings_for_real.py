@@ -210,3 +210,20 @@ def test_a_disk_that_is_full_to_the_last_byte_loses_nothing_that_was_acknowledge
             assert client.await_end(job_id, timeout_s=60).state in ("succeeded", "failed")
         first = client.job(running.job_id)
         assert (first.state, len(first.attempts)) == ("succeeded", 1)
+
+
+def test_the_most_memory_that_an_attempt_held_is_told_of_one_process_and_of_several(tmp_path: Path) -> None:
+    alone = "held = bytearray(150 << 20); del held"
+    several = (
+        "import os, time\nchildren = [os.fork() for _ in range(2)]\nheld = bytearray(100 << 20)\ntime.sleep(1.5)\n"
+        "if all(children):\n  [os.waitpid(child, 0) for child in children]"
+    )
+    with served(tmp_path) as (_, client):
+        for script, least, most in ((alone, 150, 200), (several, 300, 500)):
+            ended = client.await_end(client.submit(python(script)).job_id, timeout_s=30)
+            assert ended.state == "succeeded"
+            peak = ended.attempts[0].peak_memory_mb
+            assert peak is not None
+            assert least <= peak < most
+        (told,) = [each for each in client.events(since=0, wait_s=0.2) if each.type == "attempt_ended"][:1]
+        assert told.data["peak_memory_mb"] == client.job("j1").attempts[0].peak_memory_mb

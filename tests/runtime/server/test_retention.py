@@ -9,7 +9,7 @@ import pytest
 from lab import Lab, key, lab, spec
 
 from runtime.engines.fake import ByHand
-from runtime.model.states import JobState
+from runtime.model.states import ExitReason, JobState
 from runtime.server.retention import GOING, TRASH, Holding, Reason, Rules, clear, judge, survey
 from runtime.store.retained import JobFiles
 from runtime_client.models import NewRun, RunUpdate
@@ -28,6 +28,8 @@ def facts(
     winners: frozenset[str] | None = frozenset({"c2", "c0"}),
     is_pinned: bool = False,
     project: str = "default",
+    exit_reason: ExitReason | None = None,
+    is_continued: bool = False,
 ) -> JobFiles:
     return JobFiles(
         job_id=job_id,
@@ -38,6 +40,8 @@ def facts(
         is_pinned=is_pinned,
         configuration=configuration,
         winners=winners,
+        exit_reason=exit_reason,
+        is_continued=is_continued,
     )
 
 
@@ -52,6 +56,10 @@ def facts(
         (facts(state=JobState.QUEUED, ended_days_ago=None), Reason.LIVE),
         (facts(state=JobState.RUNNING, ended_days_ago=None), Reason.LIVE),
         (facts(state=JobState.FAILED), Reason.LOSER),
+        (facts(exit_reason=ExitReason.DEADLINE), Reason.UNFINISHED),
+        (facts(exit_reason=ExitReason.DEADLINE, configuration="c2"), Reason.WINNER),
+        (facts(exit_reason=ExitReason.DEADLINE, ended_days_ago=8.0), Reason.LOSER),
+        (facts(is_continued=True), Reason.CONTINUED),
         (facts(session=None, configuration=None, winners=None), Reason.OWN),
         (None, Reason.UNKNOWN),
     ],
@@ -66,6 +74,9 @@ def test_age_takes_nothing_that_is_pinned_won_or_live() -> None:
     assert judge(facts(session=None, winners=None, ended_days_ago=29), rules) is Reason.OWN
     assert judge(facts(configuration="c2", ended_days_ago=31), rules) is Reason.WINNER
     assert judge(facts(is_pinned=True, ended_days_ago=31), rules) is Reason.PINNED
+    assert judge(facts(is_continued=True, ended_days_ago=31), rules) is Reason.CONTINUED
+    recent = Rules(now_s=NOW, older_than_s=DAY_S)
+    assert judge(facts(exit_reason=ExitReason.DEADLINE, ended_days_ago=2), recent) is Reason.OLD
     assert judge(facts(state=JobState.QUEUED, ended_days_ago=None), rules) is Reason.LIVE
 
 
@@ -204,3 +215,20 @@ def test_a_pinned_job_and_a_running_one_keep_theirs(made: Lab) -> None:
     assert {row.reason: row.goes for row in found.rows} == {"live": False, "pinned": False}
     assert pinned.exists()
     assert running.exists()
+
+
+def test_the_checkpoints_of_a_job_that_a_live_one_goes_on_from_are_kept(tmp_path: Path) -> None:
+    with lab(tmp_path, script=ByHand(), n_devices=1) as made:
+        made.client.submit(spec())
+        made.in_state("j1", "running")
+        made.finish("j1")
+        made.in_state("j1", "succeeded")
+        kept = folder(tmp_path / "attempts", "j1")
+        made.client.submit(spec(continues="j1"))
+        made.in_state("j2", "running")
+        made.client.collect_garbage(older_than_days=0, dry_run=False)
+        assert (kept / "step-1" / "weights").exists()
+        made.finish("j2")
+        made.in_state("j2", "succeeded")
+        made.client.collect_garbage(older_than_days=0, dry_run=False)
+        assert not kept.exists()

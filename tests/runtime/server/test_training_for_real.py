@@ -1,4 +1,4 @@
-"""A training that is preempted three times, and loses its server once, ends with the curve of an undisturbed one."""
+"""However a training is interrupted, preempted, without its server, by its hour, its curve is the undisturbed one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,11 +54,11 @@ def undisturbed(script: Path, folder: Path) -> dict[int, float]:
     return curve
 
 
-def await_progress(process: Process, *, beyond: int) -> int:
+def await_progress(process: Process, *, beyond: int, job_id: str = "j1") -> int:
     """The step of a complete checkpoint that is newer."""
 
     def newer() -> int | None:
-        newest = next((step for step, _ in complete_in(process.home / "attempts" / "j1" / "checkpoints")), 0)
+        newest = next((step for step, _ in complete_in(process.home / "attempts" / job_id / "checkpoints")), 0)
         return newest if newest > beyond else None
 
     return until(newer, timeout_s=WITHIN_S)
@@ -109,3 +110,34 @@ def test_preempted_three_times_and_over_a_kill_of_the_server_the_curve_is_the_un
     for point in RuntimeClient.from_home(process.home).metrics("j1", keys=["loss"]):
         seen.setdefault(point.step, set()).add(point.value)
     assert seen == {step: {loss} for step, loss in expected.items()}
+
+
+@pytest.mark.kills
+def test_over_three_jobs_of_which_each_goes_on_from_the_one_before_the_curve_is_the_undisturbed_one(
+    process: Process, tmp_path: Path
+) -> None:
+    """The first leaves by its hour; the second is killed together with its server, and cancelled."""
+    script, hurry = SCRIPTS / "with_numpy.py", tmp_path / "hurry"
+    expected = undisturbed(script, tmp_path / "undisturbed")
+    client = process.start()
+    training = JobSpec(experiment_name="curve", command=f"{sys.executable} {script} {N_STEPS} {hurry}", grace_seconds=5)
+    client.submit(training.model_copy(update={"finish_by": time.time() + 15.0}))
+    left = client.await_end("j1", timeout_s=WITHIN_S)
+    assert (left.exit_reason, left.attempts[0].exit_code) == ("deadline", 75)
+    assert left.checkpoint_step is not None
+    client.submit(training.model_copy(update={"continues": "j1"}))
+    await_progress(process, beyond=left.checkpoint_step, job_id="j2")
+    process.kill()
+    client = process.start()
+    client.cancel("j2")
+    assert client.await_end("j2", timeout_s=WITHIN_S).state == "cancelled"
+    hurry.touch()
+    client.submit(training.model_copy(update={"continues": "j2"}))
+    assert client.await_end("j3", timeout_s=WITHIN_S).state == "succeeded"
+    seen: dict[int, set[float | None]] = {}
+    for job_id in ("j1", "j2", "j3"):
+        for point in client.metrics(job_id, keys=["loss"]):
+            seen.setdefault(point.step, set()).add(point.value)
+    assert seen == {step: {loss} for step, loss in expected.items()}
+    first_steps = [min(point.step for point in client.metrics(job_id, keys=["loss"])) for job_id in ("j1", "j2", "j3")]
+    assert first_steps[0] == 1 < first_steps[1] < first_steps[2], "each went on, none began anew"

@@ -1,0 +1,85 @@
+"""The process of one night: `python -m agent.frontdoors.nightly --home HOME --night digits-n3`.
+
+Started by the agent service, like the processes of sessions. SIGTERM or Ctrl-C: leave in order; the night stays running
+and goes on when the service is up again. A second one ends the process at once.
+
+Exit codes: 0 the night has ended or was left; 1 it can not be worked on; 4 a bug.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+import time
+from pathlib import Path
+
+from agent.frontdoors.research import leave_on_signals, tie_to_parent
+from agent.store.night_reading import NightNotFound
+from agent.store.nights import NightHeld, NightStore
+from agent.store.store import AgentStore
+from agent.sweeps.morning import MorningDeps, tell_of, write_reports
+from agent.sweeps.running import NightDeps, run_night
+from agent.sweeps.summary import summarize
+from agent.sweeps.views import NightSummary, NightView
+from runtime_client.client import RuntimeClient
+from runtime_client.protocol import Runtime
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Work on one night of a sweep.")
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--night", required=True)
+    parser.add_argument("--parent-pid", type=int, help="leave when this process is no longer the parent")
+    given = parser.parse_args(arguments)
+    leaving = threading.Event()
+    leave_on_signals(leaving)
+    if given.parent_pid is not None and not tie_to_parent(given.parent_pid):
+        return 0
+    store = AgentStore.open(given.home)
+    try:
+        run_night(given.night, night_deps(given.home, store, leaving))
+    except (NightNotFound, NightHeld) as error:
+        print(error, file=sys.stderr)
+        return 1
+    finally:
+        store.close()
+    return 0
+
+
+def night_deps(home: Path, store: AgentStore, leaving: threading.Event) -> NightDeps:
+    """The real world around a night: the runtime of this home, its pages, who is told."""
+
+    def connect() -> Runtime:
+        return RuntimeClient.from_home(home)
+
+    morning = MorningDeps(home=home, nights=NightStore(store), store=store, connect=connect, clock=store.clock)
+
+    def write(night_id: str) -> Path | None:
+        files = write_reports(morning, night_id)
+        NightStore(store).save_reports(night_id, str(files.html), str(files.markdown))
+        return files.html
+
+    def tell(night: NightView, summary: NightSummary, page: Path | None) -> tuple[str, ...]:
+        return tell_of(night, summary, report=page)
+
+    def say(text: str) -> None:
+        print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+    def pause(seconds: float) -> None:
+        leaving.wait(seconds)
+
+    return NightDeps(
+        store=store,
+        connect=connect,
+        summarize=summarize,
+        write_reports=write,
+        tell=tell,
+        say=say,
+        should_leave=leaving.is_set,
+        pause=pause,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""The cells of a sweep: one task for each combination of its matrix. Pure."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agent.planner.configuration import canonical, configuration_id, default_params, problems
+from agent.sweeps.sweep import N_CELLS, DataVersion, GridMethod, ListMethod, OptunaMethod, RandomMethod, Sweep
+from agent.task import Budgets, Idle, SearchMethod, Task
+from agent.task_checks import Problem, cross_checks
+
+N_POINTS = 10_000
+"""Configurations of a grid at most."""
+HOUR_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    name: str
+    """`task`, `task@code`, `task@code/data`: the same in every night."""
+    task: Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeRef:
+    """A state of the code, as resolved for one night."""
+
+    name: str
+    """As the file says it."""
+    root_path: str
+    """Absolute folder with that state."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cells:
+    cells: tuple[Cell, ...] = ()
+    problems: tuple[Problem, ...] = field(default=())
+    """Why there are none; empty where there are."""
+
+
+def cells_of(sweep: Sweep, tasks: Sequence[Task], codes: Mapping[str, Sequence[CodeRef]] | None = None) -> Cells:
+    """The cells in order: tasks first, then states of the code, then data versions.
+
+    Args:
+        tasks: as their files say, absolute, in the order of the sweep.
+        codes: by the name of the task, where the sweep names states of the code.
+    """
+    found: list[Cell] = []
+    wrong: list[Problem] = []
+    data: Sequence[DataVersion | None] = sweep.matrix.data or (None,)
+    n_cells = len(tasks) * max(len(sweep.matrix.code), 1) * len(data)
+    if n_cells > N_CELLS:
+        return Cells(problems=(Problem(path="matrix", message=f"{n_cells} cells; at most {N_CELLS} are possible"),))
+    for task in tasks:
+        points, why = _points(sweep, task)
+        wrong += [p for p in why if p not in wrong]
+        if why:
+            continue
+        refs: Sequence[CodeRef | None] = (codes or {}).get(task.task) or (None,)
+        for ref, version in itertools.product(refs, data):
+            made = _derived(sweep, task, ref, version, points, n_cells)
+            wrong += [p for p in cross_checks(made) if p not in wrong]
+            found.append(Cell(name=_name(task, ref, version), task=made))
+    names = [cell.name for cell in found]
+    for twice in sorted({name for name in names if names.count(name) > 1}):
+        wrong.append(Problem(path="matrix", message=f"two cells are named {twice!r}; give tasks and data other names"))
+    return Cells(problems=tuple(wrong)) if wrong else Cells(cells=tuple(found))
+
+
+def _name(task: Task, ref: CodeRef | None, version: DataVersion | None) -> str:
+    code = f"@{ref.name}" if ref is not None else ""
+    return f"{task.task}{code}" + (f"/{version.name}" if version is not None else "")
+
+
+def _points(sweep: Sweep, task: Task) -> tuple[list[dict[str, str | int | float | bool]], list[Problem]]:
+    """The configurations that the file names, without what is there twice, and what is wrong with them."""
+    match sweep.method:
+        case GridMethod(values=values):
+            n = 1
+            for choices in values.values():
+                n *= len(choices)
+            if n > N_POINTS:
+                what = f"{n} configurations; at most {N_POINTS} are possible"
+                return [], [Problem(path="method.values", message=what)]
+            given = [dict(zip(values, row, strict=True)) for row in itertools.product(*values.values())]
+            path = "method.values"
+        case ListMethod(points=points):
+            given, path = [dict(point) for point in points], "method.points"
+        case RandomMethod() | OptunaMethod():
+            return [], []
+    default = default_params(task)
+    wrong: list[Problem] = []
+    kept: dict[str, dict[str, str | int | float | bool]] = {}
+    for point in given:
+        whole = {**default, **point}
+        said = [Problem(path=path, message=f"{text} (task {task.task})") for text in problems(whole, task)]
+        wrong += [p for p in said if p not in wrong]
+        kept.setdefault(configuration_id(canonical(whole, task)), point)
+    return list(kept.values()), wrong
+
+
+def _derived(
+    sweep: Sweep,
+    task: Task,
+    ref: CodeRef | None,
+    version: DataVersion | None,
+    points: Sequence[dict[str, str | int | float | bool]],
+    n_cells: int,
+) -> Task:
+    """The task of one cell: what the sweep says goes before what the task says."""
+    job = task.job
+    if ref is not None and job.code_source is not None:
+        source = job.code_source.model_copy(update={"root_path": ref.root_path})
+        job = job.model_copy(update={"code_source": source})
+    if version is not None:
+        job = job.model_copy(
+            update={
+                "parameters": {**job.parameters, **version.parameters},
+                "env_variables": {**job.env_variables, **version.env_variables},
+            }
+        )
+    return task.model_copy(
+        update={
+            "job": job,
+            "data": version.data if version is not None and version.data else task.data,
+            "search": _search(sweep, points),
+            "budgets": _budgets(sweep, task, points, n_cells),
+            "idle": Idle(replicate=False, explore=False),
+            "priority_class": sweep.priority_class,
+            "project": sweep.project or task.project,
+            "slots": sweep.slots or task.slots,
+            "held_out": task.held_out if sweep.confirm else None,
+        }
+    )
+
+
+def _search(sweep: Sweep, points: Sequence[dict[str, str | int | float | bool]]) -> SearchMethod:
+    how = {"replicates": sweep.replicates, "confirm": sweep.confirm}
+    match sweep.method:
+        case GridMethod() | ListMethod():
+            return SearchMethod(use=("points",), points=tuple(points), **how)
+        case RandomMethod():
+            return SearchMethod(use=("random",), **how)
+        case OptunaMethod(sampler=sampler):
+            return SearchMethod(use=("sampler",), sampler=sampler, **how)
+
+
+def _budgets(sweep: Sweep, task: Task, points: Sequence[dict[str, str | int | float | bool]], n_cells: int) -> Budgets:
+    """What one cell may use; the default configuration is one of its trials."""
+    default = default_params(task)
+    ids = {configuration_id(canonical({**default, **point}, task)) for point in points}
+    match sweep.method:
+        case GridMethod() | ListMethod():
+            n_trials = len(ids | {configuration_id(default)})
+        case RandomMethod(trials=n) | OptunaMethod(trials=n):
+            n_trials = n
+    limits = sweep.budgets
+    return Budgets(
+        trials=n_trials,
+        wall_minutes=limits.wall_minutes,
+        device_seconds=None if limits.device_hours is None else limits.device_hours * HOUR_S / n_cells,
+        cost_usd=None if limits.cost_usd is None else limits.cost_usd / n_cells,
+        usd_per_device_hour=limits.usd_per_device_hour,
+    )

@@ -1,0 +1,242 @@
+"""`nightlab sweep run`: one night of a sweep, from its first trial to its page, with nobody watching."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nightlab.failure import ExitCode, Failure, unreachable, work_failed, wrong_use
+from nightlab.output import note, print_json
+
+from .agent_store import agent_store
+from .options import HomeOption, JsonOption, home_folder
+
+if TYPE_CHECKING:
+    from agent.store.nights import NightStore
+    from agent.sweeps.prepare import PreparedNight
+    from agent.sweeps.views import NightView
+    from agent.task import Task
+
+RUN_EPILOG = """\b
+Exit codes: 0 done or skipped, 10 its hour came first, 11 a budget ended it, 20 a regression was found,
+1 no value or failed, 2 wrong use, 3 the runtime can not be reached.
+Example:  nightlab sweep run digits.yaml"""
+
+POLL_S = 1.0
+SLACK_S = 180.0
+"""After its hour, so long a night may take to conclude; then this command ends all the same."""
+LONGEST_WAIT_S = 24 * 3600.0
+"""For the night before, where this one has no hour of its own."""
+RESTART_EVERY_S = 15.0
+EXIT_DEADLINE = 10
+EXIT_BUDGET = 11
+EXIT_REGRESSION = 20
+
+
+class _Terminated(Exception):
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def run(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Sweep file.", show_default=False)],
+    python: Annotated[
+        str | None, typer.Option(help="Python of the jobs, where the task names none.", metavar="PATH")
+    ] = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a night of a sweep to its end, and print one line.
+
+    Starts the runtime if it is down, and again when it dies. Asks nothing. When this command is ended, the night goes
+    on: the agent service has it. End it with: nightlab sweep stop NAME.
+    """
+    folder = home_folder(home)
+    prepared = _prepared(file, python)
+    try:
+        with _signals_raised():
+            ended = _run(folder, prepared)
+    except _Terminated as signalled:
+        note(f"{prepared.sweep.sweep} goes on; end it with: nightlab sweep stop {prepared.sweep.sweep}")
+        raise typer.Exit(128 + signalled.number) from None
+    if as_json:
+        print_json(asdict(ended))
+    else:
+        print(one_line(ended))
+    code = exit_code(ended)
+    if code:
+        raise typer.Exit(code)
+
+
+def _prepared(file: Path, python: str | None) -> PreparedNight:
+    from agent.sweeps.prepare import prepare_night
+    from agent.sweeps.sweep_file import SweepError
+
+    from .task_argument import read_task
+
+    def read(path: Path) -> Task:
+        return read_task(path, python=python)
+
+    try:
+        return prepare_night(file, read_task=read, now=time.time())
+    except SweepError as error:
+        path = error.problems[0].path if error.problems else None
+        raise wrong_use(str(error), code="bad_sweep", path=path) from error
+
+
+def _run(folder: Path, prepared: PreparedNight) -> NightView:
+    from agent.store.nights import NightStore
+
+    sweep = prepared.sweep
+    with agent_store(folder) as store:
+        nights = NightStore(store)
+        if prepared.outside is not None:
+            return nights.skip(sweep, file=str(prepared.file), message=prepared.outside)
+        _bring_up(folder)
+        night = _begun(nights, prepared, folder)
+        if night.ended_at is None:
+            note(f"{night.night_id} has begun; its page will be below {folder / 'reports' / 'nights'}")
+        return _followed(nights, night, folder)
+
+
+def _begun(nights: NightStore, prepared: PreparedNight, folder: Path) -> NightView:
+    """The night, as soon as the one before lets it."""
+    from agent.store.nights import Start
+    from agent.sweeps.views import NightOutcome
+
+    began, is_told = time.time(), False
+    until = prepared.finish_by or began + LONGEST_WAIT_S
+    while True:
+        found = nights.begin(
+            prepared.sweep, file=str(prepared.file), cells=prepared.cells, finish_by=prepared.finish_by
+        )
+        if found.night is not None and found.start is not Start.WAIT:
+            return found.night
+        assert found.other is not None
+        if prepared.sweep.overlap == "replace":
+            nights.request_stop(found.other.night_id, NightOutcome.REPLACED)
+        if not is_told:
+            note(f"waiting for {found.other.night_id}, which still runs (overlap: {prepared.sweep.overlap})")
+            is_told = True
+        if time.time() >= until:
+            message = f"{found.other.night_id} still ran when its hour came"
+            return nights.skip(prepared.sweep, file=str(prepared.file), message=message)
+        _keep_up(folder)
+        time.sleep(POLL_S)
+
+
+def _followed(nights: NightStore, night: NightView, folder: Path) -> NightView:
+    """The night when it has ended.
+
+    Raises:
+        Failure: it has not, long after its hour.
+    """
+    while night.ended_at is None:
+        if night.finish_by is not None and time.time() > night.finish_by + SLACK_S:
+            raise work_failed(
+                f"{night.night_id} has not ended, {SLACK_S:.0f} s after its hour; see nightlab status and the logs "
+                f"below {folder / 'logs'}",
+                code="night_not_ended",
+            )
+        _keep_up(folder)
+        time.sleep(POLL_S)
+        night = nights.night(night.night_id)
+    # The page and who was told are written after the end.
+    for _ in range(60):
+        if night.report_html is not None and not nights.is_held(night.night_id):
+            break
+        if night.outcome == "skipped":
+            break
+        time.sleep(0.25)
+        night = nights.night(night.night_id)
+    return night
+
+
+_last_try = 0.0
+
+
+def _keep_up(folder: Path) -> None:
+    """Start the runtime again when it has died; no more often than every few seconds."""
+    global _last_try
+    from nightlab.services.control import is_up
+
+    if is_up(folder) or time.monotonic() - _last_try < RESTART_EVERY_S:
+        return
+    _last_try = time.monotonic()
+    try:
+        _bring_up(folder)
+    except Failure as error:
+        note(f"the runtime can not be started now: {error.message}")
+
+
+def _bring_up(folder: Path) -> None:
+    """The runtime of this home, with the settings of the last time.
+
+    Raises:
+        Failure: it can not be started.
+    """
+    from nightlab.services.control import is_up, present_settings, start
+    from nightlab.services.settings import ServiceSettings
+
+    if is_up(folder):
+        return
+    settings = present_settings(folder) or ServiceSettings(
+        home=folder, devices="auto", port=0, mlflow_url=None, mlflow_port=0, database_url=None, device_prices={}
+    )
+    try:
+        services = start(settings)
+        note(f"the runtime was down; it is up at {services.url}")
+    except Failure as error:
+        if is_up(folder):  # another start was quicker
+            return
+        raise unreachable(f"the runtime can not be started: {error.message}", code=error.code) from error
+
+
+@contextmanager
+def _signals_raised() -> Iterator[None]:
+    """SIGTERM and Ctrl-C end the waiting, not the night."""
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        raise _Terminated(number)
+
+    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def exit_code(night: NightView) -> int:
+    """What `sweep run` ends with: a regression goes first."""
+    from agent.sweeps.views import Change, NightOutcome
+
+    if night.summary is not None and any(one.change is Change.WORSE for one in night.summary.watched):
+        return EXIT_REGRESSION
+    match night.outcome:
+        case NightOutcome.FAILED:
+            return int(ExitCode.WORK_FAILED)
+        case NightOutcome.DEADLINE | NightOutcome.STOPPED | NightOutcome.REPLACED:
+            return EXIT_DEADLINE
+        case NightOutcome.BUDGET:
+            return EXIT_BUDGET
+        case _:
+            return EXIT_DEADLINE if night.outcome is NightOutcome.SKIPPED and "window" in night.message else 0
+
+
+def one_line(night: NightView) -> str:
+    """For a log: which night, how it ended, what was learned, where its page is."""
+    from agent.report.night import headline
+
+    outcome = night.outcome.value if night.outcome is not None else night.state.value
+    said = " ".join(headline(night, night.summary).split()) if night.summary is not None else night.message
+    page = f"; report {night.report_html}" if night.report_html else ""
+    return f"{night.night_id} {outcome}: {said}{page}" if said else f"{night.night_id} {outcome}{page}"

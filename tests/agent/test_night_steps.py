@@ -1,0 +1,69 @@
+"""What a night does next, and as what it ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.store.views import SessionState
+from agent.sweeps.night import SLACK_S, CellFacts, Conclude, Continue, Next, StopAll, next_step
+from agent.sweeps.views import NightOutcome
+
+RUN, STOPPING, STOPPED = SessionState.RUNNING, SessionState.STOPPING, SessionState.STOPPED
+DONE, FAILED = SessionState.FINISHED, SessionState.FAILED
+
+
+def step(
+    *states: SessionState | None, now: float = 0.0, asked: NightOutcome | None = None, n: int = 1, **more: bool
+) -> Next:
+    cells = [
+        CellFacts(position=place, state=state, n_measured=n if state is not None else 0, message="why", **more)
+        for place, state in enumerate(states)
+    ]
+    return next_step(cells, cells_at_once=2, finish_by=100.0, asked_to_stop=asked, now=now)
+
+
+def outcome(found: Next) -> NightOutcome:
+    assert isinstance(found, Conclude)
+    return found.outcome
+
+
+def test_cells_start_in_order_and_no_more_than_may_run_at_once() -> None:
+    assert step(None, None, None) == Continue(start=(0, 1))
+    assert step(RUN, None, None) == Continue(start=(1,))
+    assert step(RUN, RUN, None) == Continue()
+    assert step(DONE, RUN, None) == Continue(start=(2,))
+
+
+@pytest.mark.parametrize("now", [100.0, 100.0 + SLACK_S - 1])
+def test_at_its_hour_all_that_is_at_work_is_stopped_and_nothing_starts(now: float) -> None:
+    assert step(RUN, STOPPING, None, now=now) == StopAll(positions=(0, 1))
+
+
+def test_it_ends_after_its_hour_whatever_its_sessions_do() -> None:
+    assert outcome(step(RUN, None, now=100.0 + SLACK_S)) is NightOutcome.DEADLINE
+
+
+def test_what_was_finished_by_the_hour_is_done() -> None:
+    assert outcome(step(DONE, DONE, now=101.0)) is NightOutcome.DONE
+    assert outcome(step(DONE, STOPPED, now=101.0)) is NightOutcome.DEADLINE
+    assert outcome(step(DONE, None, now=101.0)) is NightOutcome.DEADLINE
+
+
+def test_sessions_that_left_before_the_hour_because_nothing_more_fits_end_by_it() -> None:
+    assert outcome(step(STOPPED, is_left_by_hour=True)) is NightOutcome.DEADLINE
+    assert outcome(step(STOPPED)) is NightOutcome.STOPPED
+
+
+def test_somebody_who_ends_it_names_how_it_ended() -> None:
+    assert step(RUN, asked=NightOutcome.REPLACED) == StopAll(positions=(0,))
+    assert outcome(step(STOPPED, None, asked=NightOutcome.REPLACED)) is NightOutcome.REPLACED
+
+
+def test_a_night_without_any_value_has_failed_and_says_why() -> None:
+    assert step(FAILED, n=0) == Conclude(outcome=NightOutcome.FAILED, message="why")
+    assert outcome(step(DONE, n=0)) is NightOutcome.FAILED
+    assert outcome(step(FAILED, DONE)) is NightOutcome.DONE
+
+
+def test_a_spent_budget_is_told() -> None:
+    assert outcome(step(DONE, is_budget_spent=True)) is NightOutcome.BUDGET

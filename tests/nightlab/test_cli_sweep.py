@@ -1,0 +1,137 @@
+"""The nights of a sweep by command, without a runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cli_process import Ended
+from ended_session import TASK, ended_session
+from loopback_servers import webhook
+from night_rows import put_nights
+
+from agent.report.night.sample import sample_night
+from agent.store.store import AgentStore
+from agent.task import Task
+from nightlab.__main__ import main
+
+REPORT = sample_night(n_nights=3)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, home: Path) -> Callable[..., Ended]:
+    """`nightlab ARGUMENTS` in this process, which has imported everything already."""
+    monkeypatch.setenv("NIGHTLAB_HOME", str(home))
+
+    def command(*arguments: str) -> Ended:
+        with pytest.raises(SystemExit) as left:
+            main(list(arguments))
+        told = capsys.readouterr()
+        return Ended(exit_code=int(left.value.code or 0), out=told.out, err=told.err)
+
+    return command
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With three nights; the session of the last one has run to its end, and the runtime is gone."""
+    folder = tmp_path_factory.mktemp("sweeps") / "home"
+    ended_session(folder)
+    night = REPORT.nights[-1]
+    cell = replace(night.cells[0], task_json=Task.model_validate(TASK).model_dump_json())
+    with closing(AgentStore.open(folder)) as store:
+        put_nights(store, (*REPORT.history, replace(night, created_at=1.0, cells=(cell,))))
+    return folder
+
+
+def test_a_report_is_written_without_the_runtime_and_says_so(run: Callable[..., Ended], home: Path) -> None:
+    ended = run("sweep", "report", "digits-nightly", "--json")
+    page = Path(ended.data["path"])
+    assert page == home / "reports" / "nights" / "digits-nightly-n3.html"
+    assert ended.data["sentence"].startswith("Regression: val_accuracy in digits@main")
+    assert "runtime did not answer" in ended.data["notes"][0]
+    html = page.read_text()
+    assert "s1-t1" in html
+    assert (page.parent / "digits-nightly-latest.md").is_file()
+
+
+def test_a_report_goes_where_it_is_asked_for(run: Callable[..., Ended], tmp_path: Path) -> None:
+    ended = run("sweep", "report", "digits-nightly-n1", "--markdown", "-o", str(tmp_path / "n.md"))
+    assert ended.out == f"{tmp_path / 'n.md'}\n"
+    assert (tmp_path / "n.md").read_text().startswith("# digits-nightly-n1\n")
+
+
+def test_a_report_that_can_not_be_written_says_where(run: Callable[..., Ended], tmp_path: Path) -> None:
+    ended = run("sweep", "report", "digits-nightly", "-o", str(tmp_path / "no" / "n.html"))
+    assert ended.exit_code == 1
+    assert "can not be written" in ended.err
+    assert str(tmp_path / "no") in ended.err
+
+
+def test_history_is_a_table_newest_first_and_data_with_json(run: Callable[..., Ended]) -> None:
+    ended = run("sweep", "history", "digits-nightly")
+    nights = [line.split()[0] for line in ended.out.splitlines()[1:] if line.startswith("digits")]
+    assert nights == ["digits-nightly-n3", "digits-nightly-n2", "digits-nightly-n1"]
+    rows = run("sweep", "history", "digits-nightly", "--json", "--limit", "2").data
+    assert [(row["night_id"], row["outcome"]) for row in rows] == [
+        ("digits-nightly-n3", "deadline"),
+        ("digits-nightly-n2", "skipped"),
+    ]
+    assert rows[0]["summary"]["cells"][0]["metric"] == "val_accuracy"
+
+
+def test_an_unknown_sweep_is_wrong_use_with_a_suggestion(run: Callable[..., Ended]) -> None:
+    ended = run("sweep", "history", "digits-nigthly", "--json")
+    assert ended.exit_code == 2
+    assert "did you mean 'digits-nightly'?" in ended.error["message"]
+
+
+SWEEP = """
+sweep: tiny
+task: task.yaml
+method: {kind: grid, values: {lr: [0.1]}}
+"""
+
+
+@pytest.mark.acceptance
+def test_a_test_message_is_sent_to_everybody_and_says_what_became_of_it(
+    run: Callable[..., Ended], tmp_path: Path
+) -> None:
+    file = tmp_path / "tiny.yaml"
+    with webhook() as (port, came):
+        file.write_text(f"{SWEEP}notify:\n  - url: json://127.0.0.1:{port}/\n  - url: nothing\n")
+        ended = run("sweep", "notify", str(file), "--test")
+    assert ended.exit_code == 1
+    assert f"json://127.0.0.1:{port}: told\n" in ended.out
+    assert "1 of 2 addresses could not be told" in ended.err
+    assert len(came) == 1
+
+
+def test_without_test_nothing_is_sent_and_no_address_is_shown(run: Callable[..., Ended], tmp_path: Path) -> None:
+    file = tmp_path / "tiny.yaml"
+    file.write_text(f"{SWEEP}notify: [{{url: 'json://secret', on: [failure]}}]\n")
+    ended = run("sweep", "notify", str(file))
+    assert ended.out == "address 1: failure\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "said"),
+    [
+        (SWEEP, "notify", "nobody is told"),
+        (SWEEP.replace("grid", "gird"), "method.kind", "'gird'"),
+        (SWEEP + "notifi: []\n", "notifi", "did you mean 'notify'?"),
+        (SWEEP + "notify: [{on: [finish]}]\n", "notify.0", "give url or url_file"),
+    ],
+)
+def test_a_sweep_file_with_problems_is_wrong_use_with_its_path(
+    run: Callable[..., Ended], tmp_path: Path, text: str, path: str, said: str
+) -> None:
+    file = tmp_path / "tiny.yaml"
+    file.write_text(text)
+    ended = run("sweep", "notify", str(file), "--json")
+    assert ended.exit_code == 2
+    assert ended.error["path"] == path
+    assert said in ended.error["message"]
