@@ -33,8 +33,6 @@ Example:  nightlab sweep run digits.yaml"""
 POLL_S = 1.0
 SLACK_S = 180.0
 """After its hour, so long a night may take to conclude; then this command ends all the same."""
-LONGEST_WAIT_S = 24 * 3600.0
-"""For the night before, where this one has no hour of its own."""
 RESTART_EVERY_S = 15.0
 EXIT_DEADLINE = 10
 EXIT_BUDGET = 11
@@ -94,43 +92,20 @@ def _prepared(file: Path, python: str | None) -> PreparedNight:
 
 def _run(folder: Path, prepared: PreparedNight) -> NightView:
     from agent.store.nights import NightStore
+    from agent.sweeps.beginning import begin_night
 
-    sweep = prepared.sweep
+    def pause(seconds: float) -> None:
+        _keep_up(folder)
+        time.sleep(seconds)
+
     with agent_store(folder) as store:
         nights = NightStore(store)
-        if prepared.outside is not None:
-            return nights.skip(sweep, file=str(prepared.file), message=prepared.outside)
-        _bring_up(folder)
-        night = _begun(nights, prepared, folder)
+        if prepared.outside is None:
+            _bring_up(folder)
+        night = begin_night(nights, prepared, pause=pause, say=note)
         if night.ended_at is None:
             note(f"{night.night_id} has begun; its page will be below {folder / 'reports' / 'nights'}")
         return _followed(nights, night, folder)
-
-
-def _begun(nights: NightStore, prepared: PreparedNight, folder: Path) -> NightView:
-    """The night, as soon as the one before lets it."""
-    from agent.store.nights import Start
-    from agent.sweeps.views import NightOutcome
-
-    began, is_told = time.time(), False
-    until = prepared.finish_by or began + LONGEST_WAIT_S
-    while True:
-        found = nights.begin(
-            prepared.sweep, file=str(prepared.file), cells=prepared.cells, finish_by=prepared.finish_by
-        )
-        if found.night is not None and found.start is not Start.WAIT:
-            return found.night
-        assert found.other is not None
-        if prepared.sweep.overlap == "replace":
-            nights.request_stop(found.other.night_id, NightOutcome.REPLACED)
-        if not is_told:
-            note(f"waiting for {found.other.night_id}, which still runs (overlap: {prepared.sweep.overlap})")
-            is_told = True
-        if time.time() >= until:
-            message = f"{found.other.night_id} still ran when its hour came"
-            return nights.skip(prepared.sweep, file=str(prepared.file), message=message)
-        _keep_up(folder)
-        time.sleep(POLL_S)
 
 
 def _followed(nights: NightStore, night: NightView, folder: Path) -> NightView:

@@ -46,6 +46,13 @@ class LabJob:
         self.n_logged = self._n_due(self.saved_s)
         return self.execution
 
+    def sleep(self, seconds: float) -> None:
+        """The machine sleeps for so long: the attempt that runs works that much later."""
+        if self.execution is not None:
+            self.execution.began_s += seconds
+            if self.execution.notice_s is not None:
+                self.execution.notice_s += seconds
+
     def first_point_at(self) -> float | None:
         """When the present attempt logs for the first time, undisturbed; None: never."""
         if self.execution is None or self.n_logged >= self.n_points:

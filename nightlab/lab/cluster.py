@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from importlib.resources import files
 
 from runtime.engines.contract import Checkpointed, Exited, Started, StopAttempt
@@ -85,6 +85,8 @@ class LabCluster:
         self._running: dict[str, LabJob] = {}
         self._fresh = Fresh()
         self._heap: list[tuple[float, int, Callable[[], None]]] = []
+        self._of_work: set[int] = set()
+        """Numbers of what is planned that training does: it stands still with the machine."""
         self._n_planned = 0
         self._wake_s: float | None = None
         self._rules = Rules(retry=self.policy, patterns=_patterns())
@@ -143,6 +145,16 @@ class LabCluster:
         self._n_planned += 1
         heappush(self._heap, (at_s, self._n_planned, happen))
 
+    def suspend(self, until_s: float) -> None:
+        """The machine sleeps from now on: no work is done, and what was to happen meanwhile happens when it wakes."""
+        slept_s = until_s - self.now
+        for job in self._running.values():
+            job.sleep(slept_s)
+        moved = [(at_s + slept_s if n in self._of_work else at_s, n, happen) for at_s, n, happen in self._heap]
+        heapify(moved)
+        self._heap = moved
+        self.now = until_s
+
     def next_s(self) -> float | None:
         """When something happens next; None: nothing is to come."""
         times = [self._wake_s, self._heap[0][0] if self._heap else None]
@@ -153,11 +165,17 @@ class LabCluster:
         while (next_s := self.next_s()) is not None and next_s <= at_s:
             self.now = max(self.now, next_s)
             while self._heap and self._heap[0][0] <= self.now:
-                heappop(self._heap)[2]()
+                _, n, happen = heappop(self._heap)
+                self._of_work.discard(n)
+                happen()
             self._settle(self._draft())
         self.now = max(self.now, at_s)
 
     # How it works inside.
+
+    def _plan_work(self, at_s: float, happen: Callable[[], None]) -> None:
+        self.plan(at_s, happen)
+        self._of_work.add(self._n_planned)
 
     def _draft(self) -> Draft:
         return Draft(state=self.state, at_s=max(self.now, self.state.clock_s))
@@ -224,10 +242,10 @@ class LabCluster:
         self._running[order.job_id] = job
         started = Started(key=job.key(), generation=1, pid=1, at_s=self.now)
         self._report(draft, started, job)
-        self.plan(execution.finishes_at_s, lambda: self._finish(job, execution))
+        self._plan_work(execution.finishes_at_s, lambda: self._finish(job, execution))
         first = job.first_point_at()
         if first is not None and first < execution.finishes_at_s:
-            self.plan(first, lambda: self._announce(job, execution))
+            self._plan_work(first, lambda: self._announce(job, execution))
 
     def _announce(self, job: LabJob, execution: Execution) -> None:
         """Say that metrics have arrived: the first ones of an attempt, which is what sessions wait for."""
@@ -243,12 +261,12 @@ class LabCluster:
         if execution is None or execution.attempt != stop.key.attempt:
             return
         if stop.cause is StopCause.CANCEL:
-            self.plan(self.now, lambda: self._leave(job, execution, _SIGTERM, is_saved=False))
+            self._plan_work(self.now, lambda: self._leave(job, execution, _SIGTERM, is_saved=False))
             return
         execution.notice_s = self.now
         going = leaving(execution, self.now, stop.grace_s)
         code = _SIGKILL if going.is_killed else EXIT_REQUEUE
-        self.plan(going.at_s, lambda: self._leave(job, execution, code, is_saved=going.is_saved))
+        self._plan_work(going.at_s, lambda: self._leave(job, execution, code, is_saved=going.is_saved))
 
     def _finish(self, job: LabJob, execution: Execution) -> None:
         if job.execution is execution and execution.notice_s is None:

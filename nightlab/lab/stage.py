@@ -20,6 +20,12 @@ PATIENCE_S = 60.0
 """A session looks again after so long without news, where it asked to be woken sooner: nothing is missed by it."""
 _MAX_IDLE_TURNS = 10_000
 """Timers in a row without any event; more means that nothing will ever happen."""
+_MAX_LIVES = 1000
+"""Side by side."""
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing catches it, nothing runs after it."""
 
 
 @dataclass(slots=True)
@@ -35,6 +41,7 @@ class Actor:
     until_s: float = 0.0
     wake: Wake = field(default_factory=Wake)
     go: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    is_killed: bool = False
 
     def wait(self, interest: Interest) -> Wake:
         self.interest = interest
@@ -56,6 +63,8 @@ class Actor:
 
     def look(self) -> Wake | None:
         """Whether its wait is over, and why; None: it goes on."""
+        if self.is_killed:
+            return Wake()
         feed = self.stage.cluster.feed
         found: Wake | None = None
         while self.position < len(feed):
@@ -71,10 +80,34 @@ class Actor:
     def _cut_wait(self) -> None:
         self.until_s = min(self.until_s, self.stage.cluster.now)
 
+    def kill(self) -> None:
+        """As SIGKILL does: the life ends at the wait that it is in, and nothing of it runs after that."""
+        self.is_killed = True
+
     def _give_turn(self) -> Wake:
         self.stage.turn.release()
         self.go.acquire()
+        if self.is_killed:
+            raise Killed
         return self.wake
+
+
+@dataclass(slots=True, kw_only=True)
+class _Life:
+    actor: Actor
+    live: Callable[[Actor], None]
+    future: Future[None] | None = None
+    """None: not begun."""
+
+    @property
+    def is_over(self) -> bool:
+        return self.future is not None and self.future.done()
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What it raised; being killed is none."""
+        found = self.future.exception() if self.future is not None and self.future.done() else None
+        return None if isinstance(found, Killed) else found
 
 
 class Stage:
@@ -84,45 +117,60 @@ class Stage:
         """Released by whoever gives the turn back to the stage."""
         self.is_leaving = False
         """Set: sessions are to leave at their next look."""
-        self._lives: list[tuple[Actor, Callable[[Actor], None]]] = []
+        self._lives: list[_Life] = []
+        """All that are not over, in the order in which they came."""
 
-    def add(self, name: str, live: Callable[[Actor], None]) -> None:
-        """Have `live` called with its actor, in a thread of its own."""
-        self._lives.append((Actor(name=name, stage=self), live))
+    def add(self, name: str, live: Callable[[Actor], None]) -> Actor:
+        """Have `live` called with its actor, in a thread of its own; also by a life that has its turn."""
+        actor = Actor(name=name, stage=self, position=len(self.cluster.feed))
+        self._lives.append(_Life(actor=actor, live=live))
+        return actor
 
     def run(self) -> None:
         """Until every life has ended.
 
         Raises:
             LabError: sessions wait for what can never come.
-            Exception: what a life raised; the others are asked to leave first.
+            BaseException: what a life raised; the others are asked to leave first.
         """
-        futures: dict[str, Future[None]] = {}
-        with ThreadPoolExecutor(max_workers=max(len(self._lives), 1), thread_name_prefix="session") as pool:
-            for actor, live in self._lives:
-                futures[actor.name] = pool.submit(live, actor)
-                futures[actor.name].add_done_callback(lambda _: self.turn.release())
-                self.turn.acquire()
+        with ThreadPoolExecutor(max_workers=_MAX_LIVES, thread_name_prefix="session") as pool:
             try:
-                self._play(futures)
+                self._play(pool)
             finally:
-                self._clear(futures)
-        for future in futures.values():
-            future.result()
+                self._clear()
 
-    def _play(self, futures: dict[str, Future[None]]) -> None:
+    def _play(self, pool: ThreadPoolExecutor) -> None:
         n_idle = 0
-        while waiting := [actor for actor, _ in self._lives if not futures[actor.name].done()]:
-            if any(future.done() and future.exception() is not None for future in futures.values()):
-                return
+        while self._begin_new(pool):
             n_seen = len(self.cluster.feed)
-            n_turns = sum(self._turn_of(actor) for actor in waiting)
-            if n_turns == 0:
-                self._advance(waiting)
+            n_turns = sum(self._turn_of(life.actor) for life in self._lives if life.future and not life.future.done())
+            self._forget_ended()
+            if n_turns == 0 and self._lives:
+                self._advance()
             n_idle = 0 if len(self.cluster.feed) > n_seen else n_idle + 1
             if n_idle > _MAX_IDLE_TURNS:
-                names = ", ".join(actor.name for actor in waiting)
+                names = ", ".join(life.actor.name for life in self._lives)
                 raise LabError(f"{names}: nothing more happens at {self.cluster.now:.0f} s, and no session ends")
+
+    def _begin_new(self, pool: ThreadPoolExecutor) -> bool:
+        """Give each new life its first turn, and the ones that those bring; whether there is any life."""
+        while new := [life for life in self._lives if life.future is None]:
+            for life in new:
+                life.future = pool.submit(life.live, life.actor)
+                life.future.add_done_callback(lambda _: self.turn.release())
+                self.turn.acquire()
+            self._forget_ended()
+        return bool(self._lives)
+
+    def _forget_ended(self) -> None:
+        """
+        Raises:
+            BaseException: what a life raised.
+        """
+        for life in self._lives:
+            if life.failure is not None:
+                raise life.failure
+        self._lives = [life for life in self._lives if not life.is_over]
 
     def _turn_of(self, actor: Actor) -> bool:
         wake = actor.look()
@@ -133,16 +181,16 @@ class Stage:
         self.turn.acquire()
         return True
 
-    def _advance(self, waiting: list[Actor]) -> None:
+    def _advance(self) -> None:
         next_s = self.cluster.next_s()
-        timer_s = min(actor.until_s for actor in waiting)
+        timer_s = min(life.actor.until_s for life in self._lives)
         self.cluster.advance_to(timer_s if next_s is None else min(next_s, timer_s))
 
-    def _clear(self, futures: dict[str, Future[None]]) -> None:
+    def _clear(self) -> None:
         """Let the threads of those who still wait end."""
         self.is_leaving = True
-        for actor, _ in self._lives:
-            while not futures[actor.name].done():
-                actor.wake = Wake()
-                actor.go.release()
+        for life in self._lives:
+            while life.future is not None and not life.future.done():
+                life.actor.wake = Wake()
+                life.actor.go.release()
                 self.turn.acquire()
