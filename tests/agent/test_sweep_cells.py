@@ -105,6 +105,7 @@ def test_outside_of_its_window_a_night_is_not_begun(tmp_path: Path) -> None:
 
 
 def test_data_of_a_version_lies_beside_the_sweep_file_wherever_the_night_is_started_from(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").touch()
     file = tmp_path / "s.yaml"
     file.write_text(
         "sweep: s\ntask: t.yaml\nmethod: {kind: random, trials: 2}\n"
