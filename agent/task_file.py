@@ -13,7 +13,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from agent.task import Task
+from agent.task import DataSource, Task
 from agent.task_checks import Problem, cross_checks
 from runtime_client.models import CodeSource, SnapshotMode
 
@@ -209,12 +209,17 @@ def _with_code_folder(task: Task, source: Path) -> Task:
 
 
 def _with_data_folder(task: Task, source: Path) -> Task:
-    """A path that is a label's is taken as it is written: it may be an address."""
-    folder = source.parent.resolve()
-    data = tuple(
+    return task.model_copy(update={"data": data_in(source.parent.resolve(), task.data)})
+
+
+def data_in(folder: Path, data: tuple[DataSource, ...]) -> tuple[DataSource, ...]:
+    """Paths made absolute against the folder of the file that names them.
+
+    A path that is a label's is taken as it is written: it may be an address.
+    """
+    return tuple(
         one
         if one.fingerprint == "label"
         else one.model_copy(update={"path": str((folder / Path(one.path).expanduser()).absolute())})
-        for one in task.data
+        for one in data
     )
-    return task.model_copy(update={"data": data})

@@ -12,6 +12,7 @@ from agent.sweeps.sweep import Sweep
 from agent.sweeps.sweep_file import SweepError, load_sweep
 from agent.task import Task
 from agent.task_checks import Problem
+from agent.task_file import data_in
 
 ReadTask = Callable[[Path], Task]
 """Reads a task file, the Python of its jobs filled in."""
@@ -35,7 +36,7 @@ def prepare_night(file: Path, *, read_task: ReadTask, now: float) -> PreparedNig
         Exception: what `read_task` raises.
     """
     file = file.expanduser().resolve()
-    sweep = load_sweep(file)
+    sweep = _with_data_folder(load_sweep(file), file.parent)
     if sweep.matrix.code:
         what = "states of the code are not supported yet; leave matrix.code out, and the code runs as it lies there"
         raise SweepError(file, [Problem(path="matrix.code", message=what)])
@@ -46,6 +47,12 @@ def prepare_night(file: Path, *, read_task: ReadTask, now: float) -> PreparedNig
     if made.problems:
         raise SweepError(file, list(made.problems))
     return PreparedNight(sweep=sweep, file=file, cells=made.cells, finish_by=finish_by, outside=outside)
+
+
+def _with_data_folder(sweep: Sweep, folder: Path) -> Sweep:
+    """The data versions hold for whatever folder the night is started from."""
+    versions = tuple(v.model_copy(update={"data": data_in(folder, v.data)}) for v in sweep.matrix.data)
+    return sweep.model_copy(update={"matrix": sweep.matrix.model_copy(update={"data": versions})})
 
 
 def _times(sweep: Sweep, file: Path, now: float) -> tuple[float | None, str | None]:

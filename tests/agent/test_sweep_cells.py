@@ -102,3 +102,16 @@ def test_outside_of_its_window_a_night_is_not_begun(tmp_path: Path) -> None:
     )
     night = prepare_night(file, read_task=lambda _p: a_task(), now=noon + 39600)
     assert (night.outside, night.finish_by) == (None, noon + 39600 + 8 * 3600)
+
+
+def test_data_of_a_version_lies_beside_the_sweep_file_wherever_the_night_is_started_from(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").touch()
+    file = tmp_path / "s.yaml"
+    file.write_text(
+        "sweep: s\ntask: t.yaml\nmethod: {kind: random, trials: 2}\n"
+        "matrix: {data: [{name: v1, data: [{path: rows.csv}]}, {name: v2, data: "
+        "[{path: 's3://rows', fingerprint: label, label: v2}]}]}\n"
+    )
+    night = prepare_night(file, read_task=lambda _: a_task(), now=0.0)
+    paths = [one.path for cell in night.cells for one in cell.task.data]
+    assert paths == [str(tmp_path.resolve() / "rows.csv"), "s3://rows"]
