@@ -21,7 +21,7 @@ from agent.planner.comparable import Circumstance, comparable_pairs, why_not_com
 from agent.planner.compared import why_tasks_differ
 from agent.planner.statistics import difference_interval
 from agent.planner.statistics.sign_flips import flip_p_values
-from agent.store.views import Interval, TrialView
+from agent.store.views import Interval, Purpose, TrialView
 from agent.sweeps.sweep import Watch
 from agent.sweeps.views import Change, WatchResult
 from agent.task import Direction, Task
@@ -58,6 +58,7 @@ def watched(cell: str, tonight: Side, reference: Side | None, watch: Watch, *, n
     wanted = [what for what, is_on in ((METRIC, watch.metric), (SPEED, watch.speed), (MEMORY, watch.memory)) if is_on]
     if not wanted:
         return []
+    tonight, reference = _apart(tonight, reference)
     alpha = watch.error_budget / (n_cells * len(wanted))
     if reference is None:
         return [_unknown(cell, what, None, "the first night: there is none to compare with") for what in wanted]
@@ -65,6 +66,19 @@ def watched(cell: str, tonight: Side, reference: Side | None, watch: Watch, *, n
     if differs is not None:
         return [_unknown(cell, what, reference.night_id, differs) for what in wanted]
     return [_judged(cell, _pairs(what, tonight, reference, watch), reference, tonight.task, alpha) for what in wanted]
+
+
+def _apart(tonight: Side, reference: Side | None) -> tuple[Side, Side | None]:
+    """Without looks at held-out data, which are of another metric, and without trials that both nights have."""
+    common = (
+        set() if reference is None else {t.trial_id for t in tonight.trials} & {t.trial_id for t in reference.trials}
+    )
+
+    def kept(side: Side) -> Side:
+        trials = [t for t in side.trials if t.purpose is not Purpose.HELD_OUT and t.trial_id not in common]
+        return replace(side, trials=trials)
+
+    return kept(tonight), None if reference is None else kept(reference)
 
 
 def _pairs(what: str, tonight: Side, reference: Side, watch: Watch) -> _Pairs:

@@ -15,11 +15,13 @@ from agent.sweeps.views import Change, WatchResult
 from agent.task import Direction, Task
 
 
-def trials(values: Sequence[float], *, seconds: float | None = None, code: str = "a") -> list[TrialView]:
+def trials(
+    values: Sequence[float], *, session: str = "s1", seconds: float | None = None, code: str = "a"
+) -> list[TrialView]:
     return [
         TrialView(
-            trial_id=f"s1-t{number}",
-            session_id="s1",
+            trial_id=f"{session}-t{number}",
+            session_id=session,
             number=number,
             configuration=f"c{number % 4}",
             params={},
@@ -43,6 +45,8 @@ def trials(values: Sequence[float], *, seconds: float | None = None, code: str =
 
 
 def side(found: Sequence[TrialView], task: Task | None = None, night: str = "d-n1") -> Side:
+    if night == "d-n1":
+        found = [replace(trial, trial_id=f"earlier-{trial.trial_id}") for trial in found]
     return Side(night_id=night, task=task or a_task(), trials=found)
 
 
@@ -66,7 +70,7 @@ def test_a_drop_in_the_metric_is_worse_although_the_code_differs() -> None:
 def test_the_direction_is_the_tasks() -> None:
     task = a_task()
     task = task.model_copy(update={"objective": task.objective.model_copy(update={"direction": Direction.MINIMIZE})})
-    tonight = side(trials([x - 0.05 for x in BASE]), task)
+    tonight = side(trials([x - 0.05 for x in BASE]), task, "d-n2")
     result = of("metric", watched("digits", tonight, side(trials(BASE), task), Watch(), n_cells=1))
     assert result.change is Change.BETTER
     assert result.interval is not None
@@ -74,12 +78,14 @@ def test_the_direction_is_the_tasks() -> None:
 
 
 def test_equal_to_the_last_digit_is_unchanged() -> None:
-    result = of("metric", watched("digits", side(trials(BASE)), side(trials(BASE)), Watch(), n_cells=1))
+    result = of("metric", watched("digits", side(trials(BASE), night="d-n2"), side(trials(BASE)), Watch(), n_cells=1))
     assert result.change is Change.UNCHANGED
 
 
 def test_too_few_pairs_are_said_to_be_too_few_with_how_many_would_do() -> None:
-    found = watched("digits", side(trials([x - 0.5 for x in BASE[:4]])), side(trials(BASE[:4])), Watch(), n_cells=1)
+    found = watched(
+        "digits", side(trials([x - 0.5 for x in BASE[:4]]), night="d-n2"), side(trials(BASE[:4])), Watch(), n_cells=1
+    )
     result = of("metric", found)
     assert result.change is Change.UNKNOWN
     assert "4 pairs can not show a change; 10 would" in result.reason
@@ -87,18 +93,30 @@ def test_too_few_pairs_are_said_to_be_too_few_with_how_many_would_do() -> None:
 
 def test_time_is_compared_as_a_part_and_small_changes_are_none() -> None:
     before = side(trials(BASE, seconds=10.0))
-    slow = of("speed", watched("d", side(trials(BASE, seconds=12.0)), before, Watch(), n_cells=1))
+    slow = of("speed", watched("d", side(trials(BASE, seconds=12.0), night="d-n2"), before, Watch(), n_cells=1))
     assert slow.change is Change.WORSE
     assert slow.interval is not None
     assert abs(slow.interval.estimate - 0.2) < 1e-9
-    small = of("speed", watched("d", side(trials(BASE, seconds=10.2)), before, Watch(), n_cells=1))
+    small = of("speed", watched("d", side(trials(BASE, seconds=10.2), night="d-n2"), before, Watch(), n_cells=1))
     assert small.change is Change.UNCHANGED
 
 
 def test_what_is_not_comparable_makes_no_pair() -> None:
     other = [replace(t, facts=replace(t.facts, device_model="H100")) for t in trials(BASE)]
     mine = [replace(t, facts=replace(t.facts, device_model="A100")) for t in trials(BASE)]
-    result = of("metric", watched("d", side(mine), side(other), Watch(), n_cells=1))
+    result = of("metric", watched("d", side(mine, night="d-n2"), side(other), Watch(), n_cells=1))
+    assert (result.change, result.n_pairs) == (Change.UNKNOWN, 0)
+
+
+def test_a_trial_that_both_nights_have_is_no_pair_with_itself() -> None:
+    before = Side(night_id="d-n1", task=a_task(), trials=trials(BASE))
+    result = of("metric", watched("d", side(trials(BASE), night="d-n2"), before, Watch(), n_cells=1))
+    assert (result.change, result.n_pairs) == (Change.UNKNOWN, 0)
+
+
+def test_looks_at_held_out_data_make_no_pair() -> None:
+    looks = [replace(trial, purpose=Purpose.HELD_OUT) for trial in trials(BASE)]
+    result = of("metric", watched("d", side(looks, night="d-n2"), side(trials(BASE)), Watch(), n_cells=1))
     assert (result.change, result.n_pairs) == (Change.UNKNOWN, 0)
 
 
@@ -115,7 +133,9 @@ def test_false_alarms_of_a_night_keep_to_its_budget() -> None:
         is_alarm = False
         for _cell in range(3):
             one, other = (np.round(rng.standard_t(3, 16), 1) for _ in range(2))
-            found = watched("d", side(trials(one.tolist())), side(trials(other.tolist())), watch, n_cells=3)
+            found = watched(
+                "d", side(trials(one.tolist()), night="d-n2"), side(trials(other.tolist())), watch, n_cells=3
+            )
             is_alarm = is_alarm or found[0].change in (Change.WORSE, Change.BETTER)
         n_alarms += is_alarm
     assert n_alarms <= 0.05 * 400 + 3 * (400 * 0.05 * 0.95) ** 0.5
