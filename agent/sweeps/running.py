@@ -122,6 +122,8 @@ def _is_budget_spent(store: AgentStore, session: SessionView) -> bool:
 
 def _concluded(nights: NightStore, night: NightView, fence: int, end: Conclude, deps: NightDeps) -> NightView:
     runtime = _emptied(night, deps)
+    if runtime is None and deps.should_leave():
+        return nights.night(night.night_id)  # its jobs were not looked at: the next process ends it
     earlier = [one for one in nights.nights(night.sweep) if one.number < night.number]
     summary = deps.summarize(deps.store, runtime, night, earlier)
     ended = nights.conclude(night.night_id, fence, outcome=end.outcome, message=end.message, summary=summary)

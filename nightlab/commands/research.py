@@ -151,6 +151,7 @@ def resume(
     folder = home_folder(home)
     with known_session(folder, session_id) as store:
         _refuse_if_down(folder)
+        _refuse_if_of_running_night(store, session_id)
         try:
             session = store.request_resume(session_id, finish_by=hour)
         except SessionNotRunnable as error:
@@ -160,6 +161,19 @@ def resume(
     else:
         print(f"{session_id} is {session.state}")
     _follow_or_say_how(folder, session_id, follow, as_json)
+
+
+def _refuse_if_of_running_night(store: AgentStore, session_id: str) -> None:
+    """A night ends its sessions by its hour; one that a person resumed would have no hour any more."""
+    from agent.store.nights import NightStore
+
+    night_id = store.session(session_id).night_id
+    if night_id is not None and night_id in NightStore(store).runnable():
+        raise work_failed(
+            f"{session_id} belongs to {night_id}, which still runs; resume it after the night, or end that first: "
+            f"nightlab sweep stop {night_id}",
+            code="session_of_running_night",
+        )
 
 
 @app.command("report", epilog="Example:  nightlab research report s1 -o report.html --open")

@@ -69,7 +69,7 @@ def run(
         print_json(asdict(ended))
     else:
         print(one_line(ended))
-    code = exit_code(ended)
+    code = exit_code(ended, is_hour_missed=_is_hour_missed(prepared))
     if code:
         raise typer.Exit(code)
 
@@ -190,8 +190,17 @@ def _signals_raised() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def exit_code(night: NightView) -> int:
-    """What `sweep run` ends with: a regression goes first."""
+def _is_hour_missed(prepared: PreparedNight) -> bool:
+    """Whether a start that did nothing was outside its window or waited in vain; else the night before still ran."""
+    return prepared.outside is not None or prepared.sweep.overlap != "skip"
+
+
+def exit_code(night: NightView, *, is_hour_missed: bool) -> int:
+    """What `sweep run` ends with: a regression goes first.
+
+    Args:
+        is_hour_missed: what it means when the night was skipped: its hour, not a night before that still ran.
+    """
     from agent.sweeps.views import Change, NightOutcome
 
     if night.summary is not None and any(one.change is Change.WORSE for one in night.summary.watched):
@@ -204,7 +213,7 @@ def exit_code(night: NightView) -> int:
         case NightOutcome.BUDGET:
             return EXIT_BUDGET
         case _:
-            return EXIT_DEADLINE if night.outcome is NightOutcome.SKIPPED and "window" in night.message else 0
+            return EXIT_DEADLINE if night.outcome is NightOutcome.SKIPPED and is_hour_missed else 0
 
 
 def one_line(night: NightView) -> str:
