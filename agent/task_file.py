@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import types
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Union, get_args, get_origin
 
@@ -65,8 +65,7 @@ def parse_task(text: str, *, source: Path) -> Task:
     try:
         task = Task.model_validate(data)
     except ValidationError as error:
-        problems = [explain(detail, Task, lambda part: _is_tag(data, part)) for detail in error.errors()]
-        raise TaskError(source, problems) from error
+        raise TaskError(source, explained(error.errors(), data, Task)) from error
     task = _with_data_folder(_with_code_folder(task, source), source)
     problems = list(cross_checks(task))
     if problems:
@@ -104,6 +103,12 @@ _UniqueKeyLoader.add_implicit_resolver(
     re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+\Z"),
     list("-+.0123456789"),
 )
+# `22:30` is a time of day to everybody who writes one; PyYAML reads 22 times 60 and 30. The first that fits counts.
+_TIME_OF_DAY = ("tag:yaml.org,2002:str", re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?\Z"))
+_UniqueKeyLoader.yaml_implicit_resolvers = {
+    first: [_TIME_OF_DAY, *resolvers] if first in list("-+0123456789") else resolvers
+    for first, resolvers in _UniqueKeyLoader.yaml_implicit_resolvers.items()
+}
 
 
 def read_yaml(text: str, source: Path, kind: type[DocumentError]) -> dict[str, object]:
@@ -124,13 +129,42 @@ def read_yaml(text: str, source: Path, kind: type[DocumentError]) -> dict[str, o
     return data
 
 
-def explain(detail: ErrorDetails, root: type[BaseModel], is_tag: Callable[[int | str], bool]) -> Problem:
-    """A problem by its path in the file, with the value seen and what is allowed.
+def explained(details: Sequence[ErrorDetails], data: object, root: type[BaseModel]) -> list[Problem]:
+    """One problem a place, by its path in the file, with the value seen and what is allowed.
 
-    Args:
-        is_tag: whether a part of the path is the tag of a union, which nobody wrote there.
+    Where several kinds of value are allowed, pydantic tells of each; here they are one sentence.
     """
-    loc = tuple(part for part in detail["loc"] if not is_tag(part))
+    by_place: dict[tuple[tuple[int | str, ...], bool], list[ErrorDetails]] = {}
+    for detail in details:
+        is_of_keys = detail["type"] in ("extra_forbidden", "missing")
+        by_place.setdefault((_as_written(detail, data), is_of_keys), []).append(detail)
+    found = []
+    for (loc, _), group in by_place.items():
+        messages = dict.fromkeys(str(detail["msg"]) for detail in group)
+        if len(messages) == 1:
+            found.append(_explain(group[0], loc, root))
+        else:
+            what = f"{' or '.join(messages)}; seen: {_shown(group[0]['input'])}"
+            found.append(Problem(path=".".join(str(part) for part in loc), message=what))
+    return found
+
+
+def _as_written(detail: ErrorDetails, data: object) -> tuple[int | str, ...]:
+    """A location of pydantic without what names a member of a union, which nobody wrote into the file."""
+    parts = detail["loc"]
+    kept: list[int | str] = []
+    at = data
+    for index, part in enumerate(parts):
+        is_there = part in at if isinstance(at, dict) else isinstance(at, list) and part in range(len(at))
+        if is_there:
+            at = at[part]  # type: ignore[index]
+        elif not (index == len(parts) - 1 and detail["type"] == "missing"):
+            continue
+        kept.append(part)
+    return tuple(kept)
+
+
+def _explain(detail: ErrorDetails, loc: tuple[int | str, ...], root: type[BaseModel]) -> Problem:
     path = ".".join(str(part) for part in loc)
     match detail["type"]:
         case "extra_forbidden":
@@ -152,12 +186,6 @@ def explain(detail: ErrorDetails, root: type[BaseModel], is_tag: Callable[[int |
             return Problem(path=path, message=f"{detail['msg'].removeprefix('Value error, ')}")
         case _:
             return Problem(path=path, message=f"{detail['msg']}; seen: {_shown(detail['input'])}")
-
-
-def _is_tag(data: dict[str, object], part: int | str) -> bool:
-    """Whether a part of an error's location is a kind of parameter, and not a name that the user wrote."""
-    space = data.get("space")
-    return part in ("float", "int", "categorical") and not (isinstance(space, dict) and part in space)
 
 
 def _shown(value: object) -> str:

@@ -7,9 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from agent.sweeps.sweep import Sweep
-from agent.task_file import DocumentError, explain, read_text, read_yaml
-
-KINDS = ("grid", "list", "random", "optuna")
+from agent.task_file import DocumentError, explained, read_text, read_yaml
 
 
 class SweepError(DocumentError):
@@ -27,5 +25,4 @@ def load_sweep(path: Path) -> Sweep:
     try:
         return Sweep.model_validate(data)
     except ValidationError as error:
-        problems = [explain(detail, Sweep, KINDS.__contains__) for detail in error.errors()]
-        raise SweepError(path, problems) from error
+        raise SweepError(path, explained(error.errors(), data, Sweep)) from error
