@@ -30,6 +30,8 @@ LEAVE_S = 15.0
 """Given to the children to leave in order; killed after that."""
 N_CRASHES = 5
 """So many crashes in a row without a trial that ended between them end a session."""
+CALM_S = 600.0
+"""A night's process that died so long after the crash before begins to count anew."""
 BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 
 
@@ -59,7 +61,7 @@ class _Care:
     children: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     nights: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     """Their processes, by the ids of the nights."""
-    night_not_before: dict[str, float] = field(default_factory=dict)
+    night_crashes: dict[str, _Crashes] = field(default_factory=dict)
     crashes: dict[str, _Crashes] = field(default_factory=dict)
 
 
@@ -118,6 +120,11 @@ def log_path(home: Path, session_id: str) -> Path:
     return home / "logs" / f"session-{session_id}.log"
 
 
+def night_log_path(home: Path, night_id: str) -> Path:
+    """Where a night's process writes what it does."""
+    return home / "logs" / f"night-{night_id}.log"
+
+
 def _on_signals() -> threading.Event:
     leaving = threading.Event()
 
@@ -145,14 +152,25 @@ def _start_missing(store: AgentStore, care: _Care, home: Path) -> None:
 
 
 def _keep_nights(nights: NightStore, care: _Care, home: Path) -> None:
-    """A night whose process died is taken up again after a pause; its own hour bounds how often."""
+    """A night whose process died is taken up again after a pause; one that dies again and again is given up."""
     for night_id, child in list(care.nights.items()):
         code = child.poll()
-        if code is not None:
-            del care.nights[night_id]
-            care.night_not_before[night_id] = time.monotonic() + (0.0 if code == 0 else care.backoff_s[-1])
+        if code is None:
+            continue
+        del care.nights[night_id]
+        if code == 0:
+            care.night_crashes.pop(night_id, None)
+            continue
+        crashes = care.night_crashes.setdefault(night_id, _Crashes())
+        is_long_ago = time.monotonic() - crashes.not_before > CALM_S
+        crashes.n = 1 if is_long_ago else crashes.n + 1
+        crashes.not_before = time.monotonic() + care.backoff_s[min(crashes.n, len(care.backoff_s)) - 1]
+        if crashes.n >= N_CRASHES and not nights.is_held(night_id):
+            how = f"exit code {code}" if code > 0 else f"signal {-code}"
+            where = night_log_path(home, night_id)
+            nights.fail(night_id, f"the night's process ended {crashes.n} times in a row ({how}); its log is {where}")
     for night_id in nights.runnable():
-        is_due = care.night_not_before.get(night_id, 0.0) <= time.monotonic()
+        is_due = care.night_crashes.get(night_id, _Crashes()).not_before <= time.monotonic()
         if night_id not in care.nights and is_due and not nights.is_held(night_id):
             care.nights[night_id] = care.spawn_night(home, night_id)
 
@@ -162,7 +180,7 @@ def _spawn(home: Path, session_id: str) -> subprocess.Popen[bytes]:
 
 
 def _spawn_night(home: Path, night_id: str) -> subprocess.Popen[bytes]:
-    return _spawn_door("nightly", home, ["--night", night_id], home / "logs" / f"night-{night_id}.log")
+    return _spawn_door("nightly", home, ["--night", night_id], night_log_path(home, night_id))
 
 
 def _spawn_door(door: str, home: Path, which: list[str], path: Path) -> subprocess.Popen[bytes]:

@@ -14,7 +14,7 @@ import threading
 import time
 from pathlib import Path
 
-from agent.frontdoors.research import leave_on_signals, tie_to_parent
+from agent.frontdoors.process import leave_on_signals, tie_to_parent
 from agent.store.night_reading import NightNotFound
 from agent.store.nights import NightHeld, NightStore
 from agent.store.store import AgentStore

@@ -9,25 +9,20 @@ Exit codes: 0 the session was left, stopped or ended; 1 it can not be worked on;
 from __future__ import annotations
 
 import argparse
-import ctypes
-import os
-import signal
 import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 
 from agent.checkpoints import quiet_environment
+from agent.frontdoors.process import leave_on_signals, tie_to_parent
 from agent.session import SessionDeps, run_session
 from agent.store.store import AgentStore, SessionHeld, SessionNotFound, SessionNotRunnable
 from agent.store.views import ActivityView, LookView, PlanView, SessionView, TrialView
 from agent.waiting import EventPump, Waiter
 from runtime_client.client import RuntimeClient
 from runtime_client.protocol import Runtime
-
-_PR_SET_PDEATHSIG = 1
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -111,23 +106,6 @@ class _AsItWillBe:
 
     def plans(self, session_id: str) -> list[PlanView]:
         return self._store.plans(session_id)
-
-
-def leave_on_signals(leaving: threading.Event) -> None:
-    def leave(signum: int, _frame: FrameType | None) -> None:
-        if leaving.is_set():
-            os._exit(128 + signum)
-        leaving.set()
-
-    signal.signal(signal.SIGTERM, leave)
-    signal.signal(signal.SIGINT, leave)
-
-
-def tie_to_parent(parent_pid: int) -> bool:
-    """Be sent SIGTERM when the parent dies (Linux); False when it is gone already."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    return os.getppid() == parent_pid
 
 
 if __name__ == "__main__":

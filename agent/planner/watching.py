@@ -61,7 +61,9 @@ def watched(cell: str, tonight: Side, reference: Side | None, watch: Watch, *, n
     tonight, reference = _apart(tonight, reference)
     alpha = watch.error_budget / (n_cells * len(wanted))
     if reference is None:
-        return [_unknown(cell, what, None, "the first night: there is none to compare with") for what in wanted]
+        return [
+            _unknown(cell, what, None, "no earlier night has values of this cell to compare with") for what in wanted
+        ]
     differs = why_tasks_differ(reference.task, tonight.task)
     if differs is not None:
         return [_unknown(cell, what, reference.night_id, differs) for what in wanted]
@@ -124,6 +126,7 @@ def _judged(cell: str, pairs: _Pairs, reference: Side, task: Task, alpha: float)
         change, p_value = Change.UNCHANGED, 1.0
         reason = f"the same to the last digit in {n} pairs"
     else:
+        n_telling = int(np.count_nonzero(gains - pairs.margin))
         n_needed = 1 + math.ceil(math.log2(1.0 / alpha))
         p_better = float(flip_p_values(gains - pairs.margin))
         p_worse = float(flip_p_values(-gains - pairs.margin))
@@ -131,9 +134,10 @@ def _judged(cell: str, pairs: _Pairs, reference: Side, task: Task, alpha: float)
         if p_value <= alpha:
             change = Change.BETTER if p_better < p_worse else Change.WORSE
             reason = f"{_size(pairs, task)} in {n} pairs (p {p_value:.2g}, needed {alpha:.2g})"
-        elif n < n_needed:
+        elif n_telling < n_needed:
             change = Change.UNKNOWN
-            reason = f"{n} pairs can not show a change; {n_needed} would (more replicates, or more configurations)"
+            which = f"{n} pairs" if n_telling == n else f"{n} pairs, {n - n_telling} of them equal,"
+            reason = f"{which} can not show a change; {n_needed} would (more replicates, or more configurations)"
         else:
             change = Change.UNCHANGED
             reason = f"no change was shown by {n} pairs ({_size(pairs, task)}, p {p_value:.2g})"

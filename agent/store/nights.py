@@ -266,6 +266,24 @@ class NightStore(NightReading):
             )
         return self.night(night_id)
 
+    def fail(self, night_id: str, message: str) -> None:
+        """Give up a night whose process can not be kept alive; used by the service."""
+        with writing(self._engine) as connection:
+            open_ = (nights.c.night_id == night_id) & nights.c.state.in_(AT_WORK)
+            connection.execute(
+                sa.update(nights)
+                .where(open_)
+                .values(
+                    state=NightState.ENDED.value,
+                    outcome=NightOutcome.FAILED.value,
+                    message=message,
+                    ended_at=self.store.clock(),
+                )
+            )
+        for cell in self.night(night_id).cells:
+            if cell.session_id is not None:
+                self.store.request_stop(cell.session_id)
+
     def save_notified(self, night_id: str, notified: tuple[str, ...]) -> None:
         """Keep what became of each notification."""
         night = self.night(night_id)

@@ -162,5 +162,5 @@ def _budgets(sweep: Sweep, task: Task, points: Sequence[dict[str, str | int | fl
         wall_minutes=limits.wall_minutes,
         device_seconds=None if limits.device_hours is None else limits.device_hours * HOUR_S / n_cells,
         cost_usd=None if limits.cost_usd is None else limits.cost_usd / n_cells,
-        usd_per_device_hour=limits.usd_per_device_hour,
+        usd_per_device_hour=limits.usd_per_device_hour or task.budgets.usd_per_device_hour,
     )

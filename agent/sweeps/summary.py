@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from agent.planner.compared import why_tasks_differ
 from agent.planner.configuration import configuration_id, default_params
 from agent.planner.history import History
 from agent.planner.standings import params_of, standings
@@ -37,10 +38,14 @@ def summarize(
     sweep = Sweep.model_validate_json(night.sweep_json)
     trials = {c.session_id: store.trials(c.session_id) for c in night.cells if c.session_id is not None}
     jobs = {session_id: _jobs(runtime, session_id) for session_id in trials}
-    mine = [job for found in jobs.values() for job in found]
-    reference = _reference(earlier)
-    device_s = sum(_held_s(job, since=night.created_at) for job in mine)
-    price = sweep.budgets.usd_per_device_hour
+    mine = [job for found in jobs.values() for job in found or ()]
+    usable = _with_values(store, earlier)
+    used_s = {
+        session_id: _booked_s(trials[session_id], since=night.created_at)
+        if found is None
+        else sum(_held_s(job, since=night.created_at) for job in found)
+        for session_id, found in jobs.items()
+    }
     return NightSummary(
         cells=tuple(_cell(store, cell, trials.get(cell.session_id or "", [])) for cell in night.cells),
         watched=tuple(
@@ -49,53 +54,80 @@ def summarize(
             for one in watched(
                 cell.cell,
                 _side(night, cell, trials.get(cell.session_id or "", [])),
-                _reference_side(store, reference, cell.cell),
+                _reference(store, usable, cell),
                 sweep.watch,
                 n_cells=len(night.cells),
             )
         ),
-        device_seconds=device_s,
+        device_seconds=sum(used_s.values()),
         n_preemptions=sum(1 for job in mine for _ in _preempted(job, since=night.created_at)),
         given_back_s=sum(_away_s(job, since=night.created_at) for job in mine),
-        cost_usd=None if price is None else device_s / _HOUR_S * price,
+        cost_usd=_cost_usd(night, used_s),
         n_resumed=sum(
             1
-            for found in trials.values()
-            for trial in found
-            if trial.facts.continues and (trial.ended_at or night.created_at) >= night.created_at
+            for cell in night.cells
+            if cell.is_resumed
+            for trial in trials.get(cell.session_id or "", ())
+            if trial.facts.continues and (trial.launched_at or 0.0) >= night.created_at
         ),
         n_left=sum(1 for found in trials.values() for trial in found if trial.facts.continues and not trial.is_ended),
     )
 
 
-def _reference(earlier: Sequence[NightView]) -> NightView | None:
-    """The night that a person accepted, else the first that measured something."""
+def _with_values(store: AgentStore, earlier: Sequence[NightView]) -> list[NightView]:
+    """Nights that measured something, with their cells: the one that a person accepted, then the oldest first."""
+    reading = NightReading(store)
     usable = [one for one in earlier if one.summary is not None and any(c.n_measured for c in one.summary.cells)]
-    accepted = [one for one in usable if one.is_reference]
-    return next(iter([*accepted, *usable]), None)
+    ordered = sorted(usable, key=lambda one: (not one.is_reference, one.number))
+    return [reading.night(one.night_id) for one in ordered]
 
 
 def _side(night: NightView, cell: CellView, trials: Sequence[TrialView]) -> Side:
     return Side(night_id=night.night_id, task=Task.model_validate_json(cell.task_json), trials=trials)
 
 
-def _reference_side(store: AgentStore, reference: NightView | None, name: str) -> Side | None:
-    """The same cell in the reference night."""
-    if reference is None:
-        return None
-    cells = [c for c in NightReading(store).night(reference.night_id).cells if c.cell == name and c.session_id]
-    if not cells or cells[0].session_id is None:
-        return None
-    return _side(reference, cells[0], store.trials(cells[0].session_id))
+def _reference(store: AgentStore, nights: Sequence[NightView], cell: CellView) -> Side | None:
+    """The same cell in the first of these nights that has it and measured the same.
+
+    What a person accepted counts also when it measured something else: the watch then says so.
+    """
+    task = Task.model_validate_json(cell.task_json)
+    for night in nights:
+        for one in night.cells:
+            if one.cell != cell.cell or one.session_id is None or one.is_resumed:
+                continue
+            side = _side(night, one, store.trials(one.session_id))
+            has_values = any(trial.state is TrialState.MEASURED for trial in side.trials)
+            if has_values and (night.is_reference or why_tasks_differ(side.task, task) is None):
+                return side
+    return None
 
 
-def _jobs(runtime: Runtime | None, session_id: str) -> list[JobView]:
+def _jobs(runtime: Runtime | None, session_id: str) -> list[JobView] | None:
+    """None: they can not be read now."""
     if runtime is None:
-        return []
+        return None
     try:
         return list_jobs(runtime, session_id=session_id)
     except (RuntimeClientError, ToolError):
-        return []
+        return None
+
+
+def _cost_usd(night: NightView, used_s: Mapping[str, float]) -> float | None:
+    """Of the device time, at the price of each cell; None: one of them that ran has none."""
+    prices = {c.session_id: Task.model_validate_json(c.task_json).budgets.usd_per_device_hour for c in night.cells}
+    total = 0.0
+    for session_id, seconds in used_s.items():
+        price = prices[session_id]
+        if price is None:
+            return None
+        total += seconds / _HOUR_S * price
+    return total
+
+
+def _booked_s(trials: Sequence[TrialView], *, since: float) -> float:
+    """Device-seconds as the session booked them, of trials that it launched since then."""
+    return sum(trial.device_seconds for trial in trials if (trial.launched_at or 0.0) >= since)
 
 
 def _held_s(job: JobView, *, since: float) -> float:

@@ -77,10 +77,11 @@ class Matrix(TaskPart):
 
 
 class SweepBudgets(TaskPart):
-    """Hard limits of one night, shared equally by its cells."""
+    """Hard limits of one night; device time and cost are shared equally by its cells."""
 
     device_hours: Positive | None = None
     wall_minutes: Positive | None = None
+    """Of each cell."""
     cost_usd: Positive | None = None
     """Of device time, at `usd_per_device_hour`."""
     usd_per_device_hour: Positive | None = None

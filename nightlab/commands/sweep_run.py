@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
@@ -94,8 +94,10 @@ def _run(folder: Path, prepared: PreparedNight) -> NightView:
     from agent.store.nights import NightStore
     from agent.sweeps.beginning import begin_night
 
+    upkeep = _Upkeep(folder)
+
     def pause(seconds: float) -> None:
-        _keep_up(folder)
+        upkeep.look()
         time.sleep(seconds)
 
     with agent_store(folder) as store:
@@ -105,10 +107,10 @@ def _run(folder: Path, prepared: PreparedNight) -> NightView:
         night = begin_night(nights, prepared, pause=pause, say=note)
         if night.ended_at is None:
             note(f"{night.night_id} has begun; its page will be below {folder / 'reports' / 'nights'}")
-        return _followed(nights, night, folder)
+        return _followed(nights, night, upkeep)
 
 
-def _followed(nights: NightStore, night: NightView, folder: Path) -> NightView:
+def _followed(nights: NightStore, night: NightView, upkeep: _Upkeep) -> NightView:
     """The night when it has ended.
 
     Raises:
@@ -118,10 +120,10 @@ def _followed(nights: NightStore, night: NightView, folder: Path) -> NightView:
         if night.finish_by is not None and time.time() > night.finish_by + SLACK_S:
             raise work_failed(
                 f"{night.night_id} has not ended, {SLACK_S:.0f} s after its hour; see nightlab status and the logs "
-                f"below {folder / 'logs'}",
+                f"below {upkeep.folder / 'logs'}",
                 code="night_not_ended",
             )
-        _keep_up(folder)
+        upkeep.look()
         time.sleep(POLL_S)
         night = nights.night(night.night_id)
     # The page and who was told are written after the end.
@@ -135,21 +137,23 @@ def _followed(nights: NightStore, night: NightView, folder: Path) -> NightView:
     return night
 
 
-_last_try = 0.0
+@dataclass(slots=True)
+class _Upkeep:
+    """Starts the runtime again when it has died; no more often than every few seconds."""
 
+    folder: Path
+    last_try_s: float = 0.0
 
-def _keep_up(folder: Path) -> None:
-    """Start the runtime again when it has died; no more often than every few seconds."""
-    global _last_try
-    from nightlab.services.control import is_up
+    def look(self) -> None:
+        from nightlab.services.control import is_up
 
-    if is_up(folder) or time.monotonic() - _last_try < RESTART_EVERY_S:
-        return
-    _last_try = time.monotonic()
-    try:
-        _bring_up(folder)
-    except Failure as error:
-        note(f"the runtime can not be started now: {error.message}")
+        if is_up(self.folder) or time.monotonic() - self.last_try_s < RESTART_EVERY_S:
+            return
+        self.last_try_s = time.monotonic()
+        try:
+            _bring_up(self.folder)
+        except Failure as error:
+            note(f"the runtime can not be started now: {error.message}")
 
 
 def _bring_up(folder: Path) -> None:

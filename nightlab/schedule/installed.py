@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from nightlab.failure import work_failed
 from nightlab.services.settings import write_private
 
 N_STARTS = 400
@@ -59,12 +60,22 @@ def starts_path(home: Path, sweep: str) -> Path:
 
 
 def read_installed(home: Path, sweep: str) -> Installed | None:
-    """None: it is not installed."""
+    """None: it is not installed.
+
+    Raises:
+        Failure: it may be; the message says what to do.
+    """
+    path = record_path(home, sweep)
     try:
-        found: dict[str, Any] = json.loads(record_path(home, sweep).read_text(encoding="utf-8"))
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return Installed(**found)
-    except (FileNotFoundError, ValueError, TypeError):
+    except FileNotFoundError:
         return None
+    except (ValueError, TypeError) as error:
+        raise work_failed(
+            f"{path} is damaged ({error}): remove it, and install the sweep again, which replaces its line",
+            code="damaged_record",
+        ) from error
 
 
 def all_installed(home: Path) -> list[Installed]:

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
+from nightlab.failure import Failure
 from nightlab.services.processes import rotate
 from nightlab.services.settings import ServiceFiles
 
@@ -25,13 +26,24 @@ def run_command(home: Path, installed: Installed) -> list[str]:
     return [*command, "--home", str(home), *python]
 
 
+def _note_start(home: Path, sweep: str) -> None:
+    """A start that can not be noted, on a full disk, is a start all the same; `sweep list` will call it missed."""
+    try:
+        note_start(home, sweep, time.time())
+    except OSError as error:
+        print(f"nightlab: the start of {sweep} can not be noted: {error}", file=sys.stderr, flush=True)
+
+
 def main(arguments: list[str]) -> NoReturn:
     home, sweep = Path(arguments[0]), arguments[1]
-    installed = read_installed(home, sweep)
+    try:
+        installed = read_installed(home, sweep)
+    except Failure as error:
+        print(f"nightlab: {error.message}", file=sys.stderr)
+        sys.exit(2)
     if installed is None:
         print(f"nightlab: the sweep {sweep} is not installed in {home}; install it again.", file=sys.stderr)
         sys.exit(2)
-    note_start(home, sweep, time.time())
     log = ServiceFiles(home).log(f"sweep-{sweep}")
     log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     rotate(log)
@@ -40,6 +52,7 @@ def main(arguments: list[str]) -> NoReturn:
     os.dup2(nothing, 0)
     os.dup2(output, 1)
     os.dup2(output, 2)
+    _note_start(home, sweep)
     os.chdir(home)
     command = run_command(home, installed)
     os.execve(command[0], command, {**os.environ, "PATH": installed.path, "PYTHONUNBUFFERED": "1"})

@@ -17,8 +17,12 @@ import pytest
 from agent_worlds import a_task
 
 from agent.service import N_CRASHES, ServiceRuns, run_service
+from agent.store.nights import NightStore
 from agent.store.store import AgentStore
 from agent.store.views import SessionState
+from agent.sweeps.cells import Cell
+from agent.sweeps.sweep import RandomMethod, Sweep
+from agent.sweeps.views import NightOutcome, NightState
 
 
 def until(condition: Callable[[], bool], *, timeout_s: float = 40.0) -> None:
@@ -115,6 +119,40 @@ def test_a_process_that_dies_again_and_again_fails_the_session_with_its_log(tmp_
     assert len(n_started) == N_CRASHES
     assert "exit code 4" in store.session("s1").message
     assert "session-s1.log" in store.session("s1").message
+
+
+def test_a_night_whose_process_dies_again_and_again_is_given_up_with_its_log_and_its_sessions_stop(
+    tmp_path: Path,
+) -> None:
+    nights = NightStore(AgentStore.open(tmp_path))
+    sweep = Sweep(sweep="digits", task="t.yaml", method=RandomMethod(kind="random", trials=3))
+    night = nights.begin(sweep, file="f", cells=[Cell(name="a", task=a_task())], finish_by=None).night
+    assert night is not None
+    nights.start_cell(night.night_id, 0, 0)
+    leaving = threading.Event()
+    n_started: list[str] = []
+
+    def spawn_night(_home: Path, night_id: str) -> subprocess.Popen[bytes]:
+        n_started.append(night_id)
+        return subprocess.Popen([sys.executable, "-S", "-c", "raise SystemExit(4)"])
+
+    def spawn(_home: Path, _session_id: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-S", "-c", ""])
+
+    given = {"leaving": leaving, "spawn": spawn, "spawn_night": spawn_night, "backoff_s": (0.0,)}
+    service = threading.Thread(target=run_service, args=(tmp_path,), kwargs=given)
+    service.start()
+    try:
+        until(lambda: nights.night(night.night_id).state is NightState.ENDED)
+    finally:
+        leaving.set()
+        service.join()
+    assert n_started == [night.night_id] * N_CRASHES
+    found = nights.night(night.night_id)
+    assert found.outcome is NightOutcome.FAILED
+    assert "exit code 4" in found.message
+    assert "night-digits-n1.log" in found.message
+    assert nights.store.session("s1").state is SessionState.STOPPING
 
 
 @pytest.mark.parametrize("module", ["agent.service", "agent.task", "agent.task_file", "agent.store.store"])

@@ -91,6 +91,14 @@ def test_too_few_pairs_are_said_to_be_too_few_with_how_many_would_do() -> None:
     assert "4 pairs can not show a change; 10 would" in result.reason
 
 
+def test_equal_pairs_show_nothing_and_are_no_pairs_too_many() -> None:
+    changed = [x - 0.5 if place < 4 else x for place, x in enumerate(BASE)]
+    found = watched("digits", side(trials(changed), night="d-n2"), side(trials(BASE)), Watch(), n_cells=1)
+    result = of("metric", found)
+    assert result.change is Change.UNKNOWN
+    assert "24 pairs, 20 of them equal, can not show a change" in result.reason
+
+
 def test_time_is_compared_as_a_part_and_small_changes_are_none() -> None:
     before = side(trials(BASE, seconds=10.0))
     slow = of("speed", watched("d", side(trials(BASE, seconds=12.0), night="d-n2"), before, Watch(), n_cells=1))

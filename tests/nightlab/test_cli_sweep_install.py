@@ -60,6 +60,16 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
+def test_a_damaged_record_is_told_with_what_to_do(place: Place) -> None:
+    assert place.run("install", str(place.file), "--at", "30 22 * * 1-5").exit_code == 0
+    record = place.home / "sweeps" / "digits.json"
+    record.write_text("{")
+    ended = place.run("uninstall", "digits")
+    assert ended.exit_code == 1
+    assert f"{record} is damaged" in ended.err
+    assert "install the sweep again, which replaces its line" in ended.err
+
+
 def test_one_line_is_written_and_taken_away_and_all_else_is_kept_byte_for_byte(place: Place) -> None:
     place.tab.write_bytes(BEFORE + b"\n")
     first = place.run("install", str(place.file), "--at", "30 22 * * 1-5", "--json")
