@@ -52,6 +52,8 @@ def print_session(store: AgentStore, session_id: str) -> None:
     )
     if session.finish_by is not None and session.ended_at is None:
         print(f"  nothing of it runs after {moment(session.finish_by)}")
+    if session.night_id is not None:
+        print(f"  of {session.night_id}: nightlab sweep show {session.night_id}")
     limited = [cap for cap in caps_of(session) if cap.limit is not None]
     print("  budgets: " + ", ".join(cap.words.removeprefix("budgets.").removesuffix(" are used") for cap in limited))
     if session.result is not None:
