@@ -171,7 +171,7 @@ def _explain(detail: ErrorDetails, loc: tuple[int | str, ...], root: type[BaseMo
             allowed = _allowed_keys(detail["loc"][:-1], root)
             close = difflib.get_close_matches(str(loc[-1]), allowed, n=1, cutoff=0.5)
             hint = f"; did you mean {close[0]!r}?" if close else ""
-            return Problem(path=path, message=f"unknown key{hint} Allowed: {', '.join(allowed)}".replace("? A", "? a"))
+            return Problem(path=path, message=f"unknown key{hint}; allowed: {', '.join(allowed)}".replace("?; ", "? "))
         case "missing":
             return Problem(path=path, message="is required")
         case "union_tag_invalid":
