@@ -60,6 +60,8 @@ class NightStore(NightReading):
     def begin(self, sweep: Sweep, *, file: str, cells: Sequence[Cell], finish_by: float | None) -> Begun:
         """Begin a night, unless one of this sweep still runs."""
         with writing(self._engine) as connection:
+            if connection.dialect.name == "postgresql":  # SQLite has one writer at a time
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(sa.func.hashtext(sweep.sweep))))
             mine = nights.c.sweep == sweep.sweep
             query = sa.select(nights.c.night_id).where(mine, nights.c.state.in_(AT_WORK)).limit(1)
             other_id = connection.execute(query).scalar()

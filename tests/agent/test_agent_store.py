@@ -11,10 +11,10 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
+from agent_stores import postgres_url, store
 from agent_worlds import a_task
 
 from agent.planner.configuration import configuration_id, default_params
@@ -27,31 +27,7 @@ from agent.store.store import AgentStore, SessionHeld, SessionNotFound, SessionN
 from agent.store.tables import HEAD, metadata
 from agent.store.views import FinalResult, Interval, Purpose, SessionState, TrialState
 
-POSTGRES_URL = "NIGHTLAB_TEST_POSTGRES_URL"
-
-
-@pytest.fixture
-def postgres_url() -> Iterator[str]:
-    """A schema of its own in the PostgreSQL database that the environment names."""
-    if POSTGRES_URL not in os.environ:
-        pytest.skip(f"{POSTGRES_URL} is not set")
-    schema = f"test_{uuid4().hex}"
-    url = sa.make_url(os.environ[POSTGRES_URL])
-    owner = sa.create_engine(url)
-    with owner.begin() as connection:
-        connection.execute(sa.schema.CreateSchema(schema))
-    yield url.update_query_dict({"options": f"-csearch_path={schema}"}).render_as_string(hide_password=False)
-    with owner.begin() as connection:
-        connection.execute(sa.schema.DropSchema(schema, cascade=True))
-    owner.dispose()
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AgentStore]:
-    url = None if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
-    opened = AgentStore.open(tmp_path, url=url)
-    yield opened
-    opened.close()
+__all__ = ["postgres_url", "store"]  # fixtures
 
 
 @pytest.fixture

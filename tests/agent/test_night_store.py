@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 
 import pytest
+from agent_stores import postgres_url, store
 from agent_worlds import a_task
 
 from agent.store.nights import NightFenceLost, NightHeld, NightStore, Start
@@ -28,9 +28,12 @@ def begin(nights: NightStore, overlap: str = "skip", finish_by: float | None = N
     return found.night
 
 
+__all__ = ["postgres_url", "store"]  # fixtures
+
+
 @pytest.fixture
-def nights(tmp_path: Path) -> NightStore:
-    return NightStore(AgentStore.open(tmp_path))
+def nights(store: AgentStore) -> NightStore:
+    return NightStore(store)
 
 
 def end(nights: NightStore, night_id: str, outcome: NightOutcome = NightOutcome.DONE) -> None:
