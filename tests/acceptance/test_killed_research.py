@@ -44,7 +44,11 @@ class Moments:
             "suggestion waits": lambda: any(idea.trial_id is None for idea in lab.store.suggestions("s1")),
             "first launch": lambda: any(t.job_id for t in lab.trials()),
             "suggestion runs": lambda: self.runs(lambda t: t.suggested_by == "person"),
-            "training has ended": lambda: any(t.facts.score_job_id for t in lab.trials()),
+            # Once a trial has ended: the fifth kill in a row before that would end the session, as it should.
+            "training has ended": lambda: (
+                any(t.is_ended for t in lab.trials())
+                and any(t.facts.score_job_id and not t.is_ended for t in lab.trials())
+            ),
             "two are measured": lambda: sum(t.is_ended for t in lab.trials()) >= 2,
             "race": lambda: self.runs(lambda t: t.purpose is Purpose.REPLICATE and seeds.is_racing(self.task, t.seed)),
             "eight are measured": lambda: sum(t.is_ended for t in lab.trials()) >= 8,
