@@ -230,24 +230,28 @@ def _report(services: Services, is_new: bool, as_json: bool) -> None:
 
 def _stay(services: Services) -> None:
     """Until Ctrl-C or SIGTERM: then stop in order; at a second one, at once, training included."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _interrupt)
-    note("Ctrl-C stops in order.")
     try:
-        while is_up(services.settings.home):
-            time.sleep(0.5)
-    except KeyboardInterrupt:
-        note("Stopping in order; running jobs checkpoint first. Ctrl-C again stops at once.")
-    else:
-        _tell_if_died(services)
-        return
-    try:
-        services.stop()
+        try:
+            _wait_for_the_word(services.settings.home)
+        except KeyboardInterrupt:
+            note("Stopping in order; running jobs checkpoint first. Ctrl-C again stops at once.")
+            services.stop()
+        else:
+            _tell_if_died(services)
     except KeyboardInterrupt:
         from nightlab.services.remains import end_everything
 
         end_everything(services, grace_s=0.0)
         raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+def _wait_for_the_word(home: Path) -> None:
+    """Until the services are down. Raises KeyboardInterrupt at Ctrl-C or SIGTERM, from before it says so on."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
+    note("Ctrl-C stops in order.")
+    while is_up(home):
+        time.sleep(0.5)
 
 
 def _tell_if_died(services: Services) -> None:
