@@ -80,7 +80,7 @@ def start(
 
 @app.command("list", epilog="Example:  nightlab research list --json")
 def list_sessions(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """List sessions, newest first."""
+    """List sessions, newest first, with the night of a sweep that they belong to."""
     with agent_store(home_folder(home)) as store:
         sessions = store.sessions()
     if as_json:
@@ -94,13 +94,14 @@ def list_sessions(home: HomeOption = None, as_json: JsonOption = False) -> None:
             session.session_id,
             session.state.value,
             session.task_name,
+            session.night_id,
             session.n_trials,
             ago(session.created_at),
             session.result.verdict if session.result else shorten(session.message, NOTE_WIDTH, placeholder=" ..."),
         )
         for session in sessions
     ]
-    print_table(("session", "state", "task", "#trials", "started", "note"), rows, state_column=1)
+    print_table(("session", "state", "task", "night", "#trials", "started", "note"), rows, state_column=1)
 
 
 @app.command("show", epilog="Example:  nightlab research show s1")
