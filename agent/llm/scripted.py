@@ -1,7 +1,7 @@
 """A `ChatModel` that says what it was told to say: for tests, rehearsals and the virtual-time lab.
 
-It answers from a list or from a function of the request, fails where the script says so, and takes as long as it says by
-a clock that is given. It keeps every request, so a test can look at what a model would have been shown.
+It answers from a list or from a function of the request, fails where the script says so, and takes as long as it says
+by a clock that is given. It keeps every request, so a test can look at what a model would have been shown.
 """
 
 from __future__ import annotations
