@@ -11,7 +11,7 @@ budgets: {trials: 16}
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -198,7 +198,7 @@ class SearchMethod(TaskPart):
 
     sampler: Literal["tpe", "random", "cmaes", "gp", "qmc", "nsgaii"] = "tpe"
     """Optuna's sampler of the control arm."""
-    use: tuple[Literal["sampler", "random", "refiner", "replicator", "points"], ...] = (
+    use: tuple[Literal["sampler", "random", "refiner", "replicator", "points", "model", "outside"], ...] = (
         "sampler",
         "random",
         "refiner",
@@ -216,10 +216,93 @@ class SearchMethod(TaskPart):
     @model_validator(mode="after")
     def _has_a_source(self) -> SearchMethod:
         if not set(self.use) - {"replicator"}:
-            raise ValueError("use: nobody suggests new configurations; name one of sampler, random, refiner, points")
+            names = "sampler, random, refiner, points, model, outside"
+            raise ValueError(f"use: nobody suggests new configurations; name one of {names}")
         if ("points" in self.use) != bool(self.points):
             raise ValueError("points: needed with use: [points], and only there")
         return self
+
+
+class Prices(TaskPart):
+    """In US dollars for a million tokens."""
+
+    prompt: float = Field(ge=0, allow_inf_nan=False)
+    completion: float = Field(ge=0, allow_inf_nan=False)
+
+
+class Model(TaskPart):
+    """The language model that suggests, behind any OpenAI-compatible endpoint; its budget is in `budgets`."""
+
+    name: str = Field(min_length=1, max_length=200)
+    """As the endpoint calls it."""
+    base_url: str | None = None
+    """None: the environment's `OPENAI_BASE_URL`, else OpenAI's own."""
+    key_env: str = "OPENAI_API_KEY"
+    """Variable that holds the key. No key at all is right for many local servers."""
+    key_file: str | None = None
+    """File that holds the key; goes before the variable. A relative path is the task file's."""
+    rung: Literal["tools", "schema", "fenced", "menu"] = "tools"
+    """The best way of answering that it is asked for; the session steps down from there by itself."""
+    context_tokens: int | None = Field(default=None, ge=512)
+    """What fits into the model; None: as the endpoint says, else 8,192."""
+    max_tokens: int = Field(default=1024, ge=64)
+    """Of one answer."""
+    call_seconds: Positive = 120.0
+    """For one answer with all its tries."""
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    batch: int = Field(default=4, ge=1, le=50)
+    """Trials that one answer suggests at most."""
+    outside_space: bool = False
+    """Whether it may suggest values beyond the ranges of `space` (never other choices, never other parameters)."""
+    price: Prices | None = None
+    """None: as in the list of known prices, else unknown: then `budgets.cost_usd` does not count it, and says so."""
+
+
+Freedom = Literal["propose", "ask", "run"]
+"""propose: a person approves each; ask: a person approves what costs more than the threshold; run: it just does."""
+
+
+class Autonomy(TaskPart):
+    """What the session does by itself. Unanswered questions never hold it up: the rest goes on meanwhile."""
+
+    trials: Freedom = "run"
+    """Trials that a model or an outside agent suggests."""
+    outside_space: Freedom = "propose"
+    """Trials with values beyond the ranges of the space."""
+    fixes: Freedom = "run"
+    """Trials that change something because a trial failed."""
+    early_stops: Freedom = "run"
+    """Ending a running trial because a model says that it is lost."""
+    ask_above_device_minutes: float = Field(default=60.0, ge=0, allow_inf_nan=False)
+    """With `ask`: what one action is expected to cost before a person is asked."""
+    answer_within_minutes: Positive = 30.0
+    unanswered: Literal["approve", "deny"] = "deny"
+    """What counts when nobody has answered by then."""
+
+
+class Address(TaskPart):
+    """Whom to tell. The address is one of Apprise's: mailto://, slack://, json://..."""
+
+    url: str | None = None
+    url_file: str | None = None
+    """A file with the address in its first line, relative to the file that names it: for addresses that hold a
+    secret."""
+
+    @model_validator(mode="after")
+    def _has_one_address(self) -> Self:
+        if (self.url is None) == (self.url_file is None):
+            raise ValueError("give url or url_file, one of them")
+        return self
+
+
+SessionEvent = Literal["approval", "stalled", "budget", "ended"]
+"""approval: a person is asked; stalled: nothing has moved for long; budget: most of one is used; ended: it is over."""
+
+
+class SessionNotification(Address):
+    """Whom to tell of a session, and of what."""
+
+    on: tuple[SessionEvent, ...] = ("approval", "stalled", "budget", "ended")
 
 
 class Idle(TaskPart):
@@ -263,6 +346,12 @@ class Task(TaskPart):
     seeds: Seeds = Seeds()
     budgets: Budgets
     search: SearchMethod = SearchMethod()
+    model: Model | None = None
+    brief: str | None = Field(default=None, max_length=20_000)
+    """What the researcher wants said to the model: goals, directions not to take, known facts. In the file, the name of
+    a text file; here, its text. It can never widen what the session may do."""
+    autonomy: Autonomy = Autonomy()
+    notify: tuple[SessionNotification, ...] = ()
     idle: Idle = Idle()
     trust: Trust = Trust()
     comparable: Comparable = Comparable()

@@ -309,23 +309,22 @@ class AgentStore:
         mine = trials.c.session_id == session_id
         measured = sa.select(sa.func.count()).where(mine, trials.c.state == TrialState.MEASURED.value)
         blank = dict.fromkeys(("job_id", "value", "note", "exit_reason", "launched_at", "ended_at"))
+        invalid = sa.select(trials).where(mine, trials.c.state == TrialState.INVALID.value)
         with writing(self.engine) as connection:
             state = connection.execute(sa.select(sessions.c.state).where(sessions.c.session_id == session_id)).scalar()
             if state != SessionState.FAILED.value or connection.execute(measured).scalar():
                 return
-            connection.execute(
-                sa.update(trials)
-                .where(mine, trials.c.state == TrialState.INVALID.value)
-                .values(
-                    state=TrialState.PROPOSED.value,
-                    submission=trials.c.submission + 1,
-                    is_submitting=False,
-                    is_recalled=False,
-                    device_seconds=0.0,
-                    facts={},
-                    **blank,
-                )
+            again = sa.update(trials).values(
+                state=TrialState.PROPOSED.value,
+                submission=trials.c.submission + 1,
+                is_submitting=False,
+                is_recalled=False,
+                device_seconds=0.0,
+                **blank,
             )
+            for row in connection.execute(invalid).mappings().all():
+                origin = {name: row["facts"][name] for name in rows.ORIGIN if name in row["facts"]}
+                connection.execute(again.where(trials.c.trial_id == row["trial_id"]).values(facts=origin))
 
     def _move(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 VERSION_TABLE = "agent_schema_version"
-HEAD = "0003"
+HEAD = "0004"
 """The newest migration; a test says that it is."""
 
 metadata = sa.MetaData(
@@ -118,8 +118,11 @@ suggestions = sa.Table(
     sa.Column("suggested_by", sa.String(60), nullable=False),
     sa.Column("trial_id", sa.String(120)),
     sa.Column("note", sa.Text),
+    sa.Column("arm", sa.String(60)),
+    sa.Column("expected", sa.JSON(none_as_null=True)),
 )
-"""Ideas of people; `trial_id` or `note` is set by the session that took it up."""
+"""Ideas of people; `trial_id` or `note` is set by the session that took it up. With `arm`: of an outside agent, whose
+ideas do not go first but are one more proposer of the portfolio, by this name."""
 
 thoughts = sa.Table(
     "thoughts",
@@ -135,8 +138,76 @@ thoughts = sa.Table(
     sa.Column("hypothesis", sa.String(60)),
     sa.Column("premise", sa.String(64)),
     sa.Column("took_s", sa.Double, nullable=False),
+    sa.Column("purpose", sa.String(20), nullable=False, default="search", server_default="search"),
+    sa.Column("origin", sa.JSON(none_as_null=True)),
 )
-"""Proposals made ahead by a slow proposer. Whether one became a trial is told by the trials."""
+"""Proposals made ahead by a slow proposer. Whether one became a trial is told by the trials. `origin`: what of the
+trial's facts is known already (prediction, prompt, model, brief)."""
+
+model_calls = sa.Table(
+    "model_calls",
+    metadata,
+    sa.Column("call_id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("session_id", sa.String(100), nullable=False, index=True),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("purpose", sa.String(60), nullable=False),
+    sa.Column("prompt_version", sa.String(80)),
+    sa.Column("model", sa.String(200), nullable=False),
+    sa.Column("rung", sa.String(20)),
+    sa.Column("outcome", sa.String(20), nullable=False),
+    sa.Column("prompt_tokens", sa.BigInteger, nullable=False, default=0),
+    sa.Column("completion_tokens", sa.BigInteger, nullable=False, default=0),
+    sa.Column("cost_usd", sa.Double),
+    sa.Column("took_s", sa.Double, nullable=False, default=0.0),
+    sa.Column("note", sa.Text),
+)
+"""Every call of a model, those that failed too. `outcome`: `used`, `unusable`, or a `Trouble`; a cost of None: unknown.
+Request and reply are in the archive file of the session, under the same number."""
+
+lessons = sa.Table(
+    "lessons",
+    metadata,
+    sa.Column("session_id", sa.String(100), primary_key=True),
+    sa.Column("lesson", sa.Integer, primary_key=True),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("evidence", sa.JSON, nullable=False),
+    sa.Column("written_by", sa.String(60), nullable=False),
+    sa.Column("dropped_at", sa.Double),
+)
+"""What a model has learned, a sentence each with ids of trials; so its context need not hold the whole session."""
+
+gates = sa.Table(
+    "gates",
+    metadata,
+    sa.Column("gate_id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("session_id", sa.String(100), nullable=False, index=True),
+    sa.Column("subject", sa.String(200), nullable=False),
+    sa.Column("kind", sa.String(20), nullable=False),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("cost_device_s", sa.Double),
+    sa.Column("asked_at", sa.Double, nullable=False),
+    sa.Column("answer_by", sa.Double, nullable=False),
+    sa.Column("unanswered", sa.String(20), nullable=False),
+    sa.Column("answer", sa.String(20)),
+    sa.Column("answered_by", sa.String(100)),
+    sa.Column("answered_at", sa.Double),
+    sa.Column("note", sa.Text),
+    sa.UniqueConstraint("session_id", "kind", "subject"),
+)
+"""Questions to people: may this be done? `subject`: the trial or proposal that it is about; asked once each. `answer`:
+`approve` or `deny`; `answered_by` is `deadline` where nobody did."""
+
+tellings = sa.Table(
+    "tellings",
+    metadata,
+    sa.Column("session_id", sa.String(100), primary_key=True),
+    sa.Column("event", sa.String(100), primary_key=True),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("told_at", sa.Double),
+    sa.Column("note", sa.Text),
+)
+"""Messages to people about a session, each event once: `ended`, `stalled`, `budget`, `gate-7`."""
 
 activity = sa.Table(
     "activity",

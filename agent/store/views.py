@@ -58,6 +58,16 @@ class Worth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What whoever suggested a trial predicted, before any evidence."""
+
+    probability: float
+    """0 to 1: that it beats the default configuration by the task's rule."""
+    effect: float | None = None
+    """Expected gain over the default, positive for better, in the metric's units; None: nothing was said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialFacts:
     """Under which circumstances a trial was measured; None: not known. Trials that differ in them may not compare."""
 
@@ -85,6 +95,16 @@ class TrialFacts:
     """Most memory of this machine that the processes of its last attempt held at once; None: not known."""
     checkpoint_step: int | None = None
     """Newest checkpoint that its training left; None: it left none, or it is not known."""
+    expected: Expected | None = None
+    """Prediction of whoever suggested it; None: nothing was predicted."""
+    prompt: str | None = None
+    """Name and version hash of the prompt that it comes from, as `name@hash`; None: from no model."""
+    model: str | None = None
+    """The model that suggested it, as its endpoint names it."""
+    brief: str | None = None
+    """Version hash of the research brief at the time."""
+    fixes: str | None = None
+    """Id of the failed trial that it is a try to mend."""
     left_for: float | None = None
     """Hour for which its last job had to leave: the `finish_by` of its session then, in seconds since the epoch."""
 

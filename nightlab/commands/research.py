@@ -17,6 +17,7 @@ from nightlab.output import ago, note, plural, print_json, print_table, print_wo
 from .agent_store import SessionId, agent_store, known_session
 from .options import HomeOption, JsonOption, home_folder
 from .research_check import CHECK_EPILOG, check
+from .research_notify import NOTIFY_EPILOG, notify
 from .research_suggest import SUGGEST_EPILOG, suggest, suggestions
 from .task_argument import read_task
 
@@ -49,6 +50,7 @@ FinishByOption = Annotated[
 
 app.command("check", epilog=CHECK_EPILOG)(check)
 app.command("suggest", epilog=SUGGEST_EPILOG)(suggest)
+app.command("notify", epilog=NOTIFY_EPILOG)(notify)
 app.command("suggestions", epilog="Example:  nightlab research suggestions s1")(suggestions)
 
 

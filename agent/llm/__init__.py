@@ -1,0 +1,1 @@
+"""Language models: one protocol, one adapter for any OpenAI-compatible endpoint, what it costs, what it may cost."""
