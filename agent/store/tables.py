@@ -138,6 +138,7 @@ thoughts = sa.Table(
     sa.Column("hypothesis", sa.String(60)),
     sa.Column("premise", sa.String(64)),
     sa.Column("took_s", sa.Double, nullable=False),
+    sa.Column("purpose", sa.String(20), nullable=False, default="search", server_default="search"),
     sa.Column("origin", sa.JSON(none_as_null=True)),
 )
 """Proposals made ahead by a slow proposer. Whether one became a trial is told by the trials. `origin`: what of the

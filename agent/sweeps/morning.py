@@ -11,11 +11,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from agent.notices.telling import TIMEOUT_S, tell
 from agent.report.night import NightFiles, NightReader, NightReport, gather_night, write_night, write_plain_night
 from agent.report.night.gather import SessionRows
 from agent.sweeps.notice import notice, occasion_for, occasions
 from agent.sweeps.sweep import Sweep
-from agent.sweeps.telling import TIMEOUT_S, tell
 from agent.sweeps.views import NightSummary, NightView
 from runtime_client.errors import RuntimeClientError
 from runtime_client.protocol import Runtime

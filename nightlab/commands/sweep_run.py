@@ -71,7 +71,7 @@ def run(
         print_json(asdict(ended))
     else:
         print(one_line(ended))
-    code = exit_code(ended, is_hour_missed=_is_hour_missed(prepared))
+    code = exit_code(ended, is_hour_missed=_is_hour_missed(prepared, ended))
     if code:
         raise typer.Exit(code)
 
@@ -192,9 +192,10 @@ def _signals_raised() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _is_hour_missed(prepared: PreparedNight) -> bool:
-    """Whether a start that did nothing was outside its window or waited in vain; else the night before still ran."""
-    return prepared.outside is not None or prepared.sweep.overlap != "skip"
+def _is_hour_missed(prepared: PreparedNight, night: NightView) -> bool:
+    """Whether a start that did nothing came at a wrong time or waited in vain; else the night before still ran."""
+    is_late = prepared.finish_by is not None and night.created_at >= prepared.finish_by
+    return prepared.outside is not None or prepared.sweep.overlap != "skip" or is_late
 
 
 def exit_code(night: NightView, *, is_hour_missed: bool) -> int:

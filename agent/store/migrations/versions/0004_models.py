@@ -18,6 +18,7 @@ def upgrade() -> None:
     big_id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
     op.add_column("suggestions", sa.Column("arm", sa.String(60)))
     op.add_column("suggestions", sa.Column("expected", sa.JSON(none_as_null=True)))
+    op.add_column("thoughts", sa.Column("purpose", sa.String(20), nullable=False, server_default="search"))
     op.add_column("thoughts", sa.Column("origin", sa.JSON(none_as_null=True)))
     op.create_table(
         "model_calls",
