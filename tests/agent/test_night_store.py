@@ -166,7 +166,8 @@ def test_a_home_of_the_release_before_owes_no_pages_of_nights_that_had_ended(tmp
         for number, state, ended_at in ((1, "ended", 5.0), (2, "stopping", None)):
             connection.exec_driver_sql(
                 "INSERT INTO nights (night_id, sweep, number, file, sweep_json, state, stop_outcome, message, "
-                "created_at, ended_at, fence, is_reference) VALUES (?, 'd', ?, 'f', '{}', ?, 'stopped', '', 3.0, ?, 0, 0)",
+                "created_at, ended_at, fence, is_reference) "
+                "VALUES (?, 'd', ?, 'f', '{}', ?, 'stopped', '', 3.0, ?, 0, 0)",
                 (f"d-n{number}", number, state, ended_at),
             )
     engine.dispose()
