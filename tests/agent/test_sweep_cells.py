@@ -115,3 +115,9 @@ def test_data_of_a_version_lies_beside_the_sweep_file_wherever_the_night_is_star
     night = prepare_night(file, read_task=lambda _: a_task(), now=0.0)
     paths = [one.path for cell in night.cells for one in cell.task.data]
     assert paths == [str(tmp_path.resolve() / "rows.csv"), "s3://rows"]
+
+
+def test_a_cell_tells_nobody_since_the_night_does() -> None:
+    task = agent_worlds.a_task(notify=[{"url": "json://a"}])
+    sweep = Sweep.model_validate({"sweep": "s", "task": "t.yaml", "method": {"kind": "random", "trials": 2}})
+    assert cells_of(sweep, [task]).cells[0].task.notify == ()
