@@ -125,6 +125,10 @@ class SuggestionView:
     """The trial made of it; None: it waits."""
     note: str | None
     """Why no trial was made of it; None: one was, or it waits."""
+    arm: str | None = None
+    """The outside agent that it is of, whose ideas do not go first: the name of its proposer. None: of a person."""
+    expected: Expected | None = None
+    """What was predicted; None: nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
