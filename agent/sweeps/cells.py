@@ -132,6 +132,7 @@ def _derived(
             "project": sweep.project or task.project,
             "slots": sweep.slots or task.slots,
             "held_out": task.held_out if sweep.confirm else None,
+            "notify": (),  # the night tells people, once
         }
     )
 

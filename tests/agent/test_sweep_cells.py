@@ -11,7 +11,7 @@ from agent.sweeps.cells import cells_of
 from agent.sweeps.prepare import prepare_night
 from agent.sweeps.sweep import Sweep
 from agent.sweeps.sweep_file import SweepError
-from agent.task import Task
+from agent.task import SessionNotification, Task
 from runtime_client.models import ArgsStyle
 
 
@@ -115,3 +115,9 @@ def test_data_of_a_version_lies_beside_the_sweep_file_wherever_the_night_is_star
     night = prepare_night(file, read_task=lambda _: a_task(), now=0.0)
     paths = [one.path for cell in night.cells for one in cell.task.data]
     assert paths == [str(tmp_path.resolve() / "rows.csv"), "s3://rows"]
+
+
+def test_a_cell_tells_nobody_since_the_night_does() -> None:
+    task = a_task().model_copy(update={"notify": (SessionNotification(url="json://a"),)})
+    (cell,) = cells_of(a_sweep(), [task]).cells
+    assert cell.task.notify == ()
