@@ -17,7 +17,7 @@ from agent.planner.objective import gain
 from agent.task import Direction
 
 STOPPED_EARLY = "stopped_early"
-"""Exit reason of a trial that was ended because it was behind: it has no value, and its configuration is not repeated."""
+"""Exit reason of a trial that was ended because it was behind: it has no value and is not repeated."""
 FEWEST = 5
 """Measured trials with a curve that reached the step; with fewer nothing is ended."""
 LEAST_PART = 0.2
