@@ -24,6 +24,7 @@ from typing import IO
 from agent.store.faults import DiskFull, StoreUnusable, full_disk_named
 from agent.store.nights import NightStore
 from agent.store.store import AgentStore
+from agent.sweeps.views import NightState
 
 LOOK_EVERY_S = 1.0
 LEAVE_S = 15.0
@@ -152,7 +153,10 @@ def _start_missing(store: AgentStore, care: _Care, home: Path) -> None:
 
 
 def _keep_nights(nights: NightStore, care: _Care, home: Path) -> None:
-    """A night whose process died is taken up again after a pause; one that dies again and again is given up."""
+    """A night whose process died is taken up again after a pause; one that dies again and again is given up.
+
+    One that was given up has a process again, which ends what is left of its jobs and writes its page.
+    """
     for night_id, child in list(care.nights.items()):
         code = child.poll()
         if code is None:
@@ -168,11 +172,21 @@ def _keep_nights(nights: NightStore, care: _Care, home: Path) -> None:
         if crashes.n >= N_CRASHES and not nights.is_held(night_id):
             how = f"exit code {code}" if code > 0 else f"signal {-code}"
             where = night_log_path(home, night_id)
-            nights.fail(night_id, f"the night's process ended {crashes.n} times in a row ({how}); its log is {where}")
+            words = f"the night's process ended {crashes.n} times in a row ({how}); its log is {where}"
+            _give_up_night(nights, night_id, words)
+            crashes.n = 0
     for night_id in nights.runnable():
         is_due = care.night_crashes.get(night_id, _Crashes()).not_before <= time.monotonic()
         if night_id not in care.nights and is_due and not nights.is_held(night_id):
             care.nights[night_id] = care.spawn_night(home, night_id)
+
+
+def _give_up_night(nights: NightStore, night_id: str, words: str) -> None:
+    """First the night; what is owed after its end, its page and its messages, only when that kills its process too."""
+    if nights.night(night_id).state is NightState.ENDED:
+        nights.leave_unsettled(night_id)
+    else:
+        nights.fail(night_id, words)
 
 
 def _spawn(home: Path, session_id: str) -> subprocess.Popen[bytes]:
