@@ -171,7 +171,7 @@ def _refuse_if_of_running_night(store: AgentStore, session_id: str) -> None:
     from agent.store.nights import NightStore
 
     night_id = store.session(session_id).night_id
-    if night_id is not None and night_id in NightStore(store).runnable():
+    if night_id is not None and NightStore(store).night(night_id).ended_at is None:
         raise work_failed(
             f"{session_id} belongs to {night_id}, which still runs; resume it after the night, or end that first: "
             f"nightlab sweep stop {night_id}",

@@ -145,13 +145,14 @@ def test_whom_a_task_tells_is_listed_without_addresses_and_nobody_is_wrong_use(
     run: Callable[..., Ended], tmp_path: Path
 ) -> None:
     file = tmp_path / "task.yaml"
-    task = "task: t\nobjective: {metric: m, direction: minimize}\njob: {command: x}\nbudgets: {trials: 2}\n"
+    task = "task: t\nobjective: {metric: m, direction: minimize}\njob: {command: 'x {lr}'}\nbudgets: {trials: 2}\n"
     task += "space: {lr: {type: float, low: 0.0, high: 1.0, default: 0.5}}\n"
     file.write_text(task + "notify: [{url: 'json://secret', on: [approval, ended]}]\n")
     assert run("research", "notify", str(file)).out == "address 1: approval, ended\n"
     file.write_text(task)
     ended = run("research", "notify", str(file), "--json")
-    assert (ended.exit_code, "nobody is told of its sessions" in ended.err) == (2, True)
+    assert ended.exit_code == 2
+    assert "nobody is told of its sessions" in ended.error["message"]
 
 
 @pytest.mark.parametrize(
