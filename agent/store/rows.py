@@ -88,7 +88,8 @@ def trial_view(row: Row) -> TrialView:
 
 
 def suggestion_view(row: Row) -> SuggestionView:
-    return SuggestionView(**row)
+    expected = row["expected"]
+    return SuggestionView(**{**row, "expected": None if expected is None else Expected(**expected)})
 
 
 def trial_row(trial: TrialView) -> dict[str, Any]:

@@ -111,7 +111,7 @@ class TrialFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuggestionView:
-    """A person's idea for a session; ideas go first."""
+    """An idea from outside of the session: a person's, which goes first, or an outside agent's."""
 
     suggestion_id: int
     session_id: str
@@ -125,6 +125,10 @@ class SuggestionView:
     """The trial made of it; None: it waits."""
     note: str | None
     """Why no trial was made of it; None: one was, or it waits."""
+    arm: str | None = None
+    """None: a person's. Else the proposer of the portfolio whose idea it is: it waits for a slot of that one."""
+    expected: Expected | None = None
+    """What was predicted of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

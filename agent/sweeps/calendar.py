@@ -120,6 +120,12 @@ def deadline_of(finish_by: str | None, window: str | None, where: tzinfo, start:
     return min(ends, default=None)
 
 
+def is_same_clock(one: tzinfo, other: tzinfo, after: float) -> bool:
+    """Whether both show the same wall time on every day of the year that follows."""
+    days = (datetime.fromtimestamp(after + n_days * 86400.0, UTC) for n_days in range(366))
+    return all(day.astimezone(one).utcoffset() == day.astimezone(other).utcoffset() for day in days)
+
+
 def told(at: float, where: tzinfo) -> str:
     """Date and wall time, for people."""
     return datetime.fromtimestamp(at, where).strftime("%Y-%m-%d %H:%M")

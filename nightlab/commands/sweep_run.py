@@ -33,6 +33,8 @@ Example:  nightlab sweep run digits.yaml"""
 POLL_S = 1.0
 SLACK_S = 180.0
 """After its hour, so long a night may take to conclude; then this command ends all the same."""
+SETTLE_S = 180.0
+"""After its end, so long its page and its messages may take; they come also without this command."""
 RESTART_EVERY_S = 15.0
 EXIT_DEADLINE = 10
 EXIT_BUDGET = 11
@@ -111,13 +113,17 @@ def _run(folder: Path, prepared: PreparedNight) -> NightView:
 
 
 def _followed(nights: NightStore, night: NightView, upkeep: _Upkeep) -> NightView:
-    """The night when it has ended.
+    """The night when it has ended, its page is written and everybody told.
 
     Raises:
         Failure: it has not, long after its hour.
     """
-    while night.ended_at is None:
-        if night.finish_by is not None and time.time() > night.finish_by + SLACK_S:
+    while night.settled_at is None:
+        now = time.time()
+        if night.ended_at is not None and now > night.ended_at + SETTLE_S:
+            note(f"{night.night_id} has ended; its page and its messages are still to come")
+            return night
+        if night.ended_at is None and night.finish_by is not None and now > night.finish_by + SLACK_S:
             raise work_failed(
                 f"{night.night_id} has not ended, {SLACK_S:.0f} s after its hour; see nightlab status and the logs "
                 f"below {upkeep.folder / 'logs'}",
@@ -125,14 +131,6 @@ def _followed(nights: NightStore, night: NightView, upkeep: _Upkeep) -> NightVie
             )
         upkeep.look()
         time.sleep(POLL_S)
-        night = nights.night(night.night_id)
-    # The page and who was told are written after the end.
-    for _ in range(60):
-        if night.report_html is not None and not nights.is_held(night.night_id):
-            break
-        if night.outcome == "skipped":
-            break
-        time.sleep(0.25)
         night = nights.night(night.night_id)
     return night
 

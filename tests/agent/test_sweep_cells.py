@@ -11,7 +11,7 @@ from agent.sweeps.cells import cells_of
 from agent.sweeps.prepare import prepare_night
 from agent.sweeps.sweep import Sweep
 from agent.sweeps.sweep_file import SweepError
-from agent.task import Task
+from agent.task import SessionNotification, Task
 from runtime_client.models import ArgsStyle
 
 
@@ -118,6 +118,6 @@ def test_data_of_a_version_lies_beside_the_sweep_file_wherever_the_night_is_star
 
 
 def test_a_cell_tells_nobody_since_the_night_does() -> None:
-    task = agent_worlds.a_task(notify=[{"url": "json://a"}])
-    sweep = Sweep.model_validate({"sweep": "s", "task": "t.yaml", "method": {"kind": "random", "trials": 2}})
-    assert cells_of(sweep, [task]).cells[0].task.notify == ()
+    task = a_task().model_copy(update={"notify": (SessionNotification(url="json://a"),)})
+    (cell,) = cells_of(a_sweep(), [task]).cells
+    assert cell.task.notify == ()
