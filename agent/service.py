@@ -21,9 +21,11 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
+from agent.log_files import cut, forget_oldest, rotate
 from agent.store.faults import DiskFull, StoreUnusable, full_disk_named
 from agent.store.nights import NightStore
 from agent.store.store import AgentStore
+from agent.sweeps.views import NightState
 
 LOOK_EVERY_S = 1.0
 LEAVE_S = 15.0
@@ -32,6 +34,10 @@ N_CRASHES = 5
 """So many crashes in a row without a trial that ended between them end a session."""
 CALM_S = 600.0
 """A night's process that died so long after the crash before begins to count anew."""
+N_NIGHT_LOGS = 100
+N_SESSION_LOGS = 400
+"""So many logs are kept, the newest; those of processes that live beyond that."""
+LOGS_EVERY_S = 60.0
 BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 
 
@@ -63,6 +69,8 @@ class _Care:
     """Their processes, by the ids of the nights."""
     night_crashes: dict[str, _Crashes] = field(default_factory=dict)
     crashes: dict[str, _Crashes] = field(default_factory=dict)
+    logs_at: float = 0.0
+    """When the logs are looked at again."""
 
 
 def run_service(
@@ -97,6 +105,7 @@ def run_service(
                     _reap(store, care, home)
                     _start_missing(store, care, home)
                     _keep_nights(nights, care, home)
+                    _bound_logs(care, home)
                 is_leaving.wait(LOOK_EVERY_S)
         finally:
             _let_leave(care)
@@ -152,7 +161,10 @@ def _start_missing(store: AgentStore, care: _Care, home: Path) -> None:
 
 
 def _keep_nights(nights: NightStore, care: _Care, home: Path) -> None:
-    """A night whose process died is taken up again after a pause; one that dies again and again is given up."""
+    """A night whose process died is taken up again after a pause; one that dies again and again is given up.
+
+    One that was given up has a process again, which ends what is left of its jobs and writes its page.
+    """
     for night_id, child in list(care.nights.items()):
         code = child.poll()
         if code is None:
@@ -168,11 +180,21 @@ def _keep_nights(nights: NightStore, care: _Care, home: Path) -> None:
         if crashes.n >= N_CRASHES and not nights.is_held(night_id):
             how = f"exit code {code}" if code > 0 else f"signal {-code}"
             where = night_log_path(home, night_id)
-            nights.fail(night_id, f"the night's process ended {crashes.n} times in a row ({how}); its log is {where}")
+            words = f"the night's process ended {crashes.n} times in a row ({how}); its log is {where}"
+            _give_up_night(nights, night_id, words)
+            crashes.n = 0
     for night_id in nights.runnable():
         is_due = care.night_crashes.get(night_id, _Crashes()).not_before <= time.monotonic()
         if night_id not in care.nights and is_due and not nights.is_held(night_id):
             care.nights[night_id] = care.spawn_night(home, night_id)
+
+
+def _give_up_night(nights: NightStore, night_id: str, words: str) -> None:
+    """First the night; what is owed after its end, its page and its messages, only when that kills its process too."""
+    if nights.night(night_id).state is NightState.ENDED:
+        nights.leave_unsettled(night_id)
+    else:
+        nights.fail(night_id, words)
 
 
 def _spawn(home: Path, session_id: str) -> subprocess.Popen[bytes]:
@@ -185,10 +207,24 @@ def _spawn_night(home: Path, night_id: str) -> subprocess.Popen[bytes]:
 
 def _spawn_door(door: str, home: Path, which: list[str], path: Path) -> subprocess.Popen[bytes]:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    rotate(path)
     argv = [sys.executable, "-m", f"agent.frontdoors.{door}", "--home", str(home), *which]
     with path.open("ab") as log:
         given = [*argv, "--parent-pid", str(os.getpid())]
         return subprocess.Popen(given, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+
+def _bound_logs(care: _Care, home: Path) -> None:
+    """Those that are being written too: a process that complains without end does not fill the disk."""
+    if time.monotonic() < care.logs_at:
+        return
+    care.logs_at = time.monotonic() + LOGS_EVERY_S
+    nights = [night_log_path(home, night_id) for night_id in care.nights]
+    sessions = [log_path(home, session_id) for session_id in care.children]
+    for log in (*nights, *sessions):
+        cut(log)
+    forget_oldest(home / "logs", "night-*.log", keep=N_NIGHT_LOGS, but=nights)
+    forget_oldest(home / "logs", "session-*.log", keep=N_SESSION_LOGS, but=sessions)
 
 
 def _reap(store: AgentStore, care: _Care, home: Path) -> None:

@@ -11,7 +11,7 @@ budgets: {trials: 16}
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -280,6 +280,31 @@ class Autonomy(TaskPart):
     """What counts when nobody has answered by then."""
 
 
+class Address(TaskPart):
+    """Whom to tell. The address is one of Apprise's: mailto://, slack://, json://..."""
+
+    url: str | None = None
+    url_file: str | None = None
+    """A file with the address in its first line, relative to the file that names it: for addresses that hold a
+    secret."""
+
+    @model_validator(mode="after")
+    def _has_one_address(self) -> Self:
+        if (self.url is None) == (self.url_file is None):
+            raise ValueError("give url or url_file, one of them")
+        return self
+
+
+SessionEvent = Literal["approval", "stalled", "budget", "ended"]
+"""approval: a person is asked; stalled: nothing has moved for long; budget: most of one is used; ended: it is over."""
+
+
+class SessionNotification(Address):
+    """Whom to tell of a session, and of what."""
+
+    on: tuple[SessionEvent, ...] = ("approval", "stalled", "budget", "ended")
+
+
 class Idle(TaskPart):
     """What slots are used for that have nothing else to do; always as exploratory jobs."""
 
@@ -326,6 +351,7 @@ class Task(TaskPart):
     """What the researcher wants said to the model: goals, directions not to take, known facts. In the file, the name of
     a text file; here, its text. It can never widen what the session may do."""
     autonomy: Autonomy = Autonomy()
+    notify: tuple[SessionNotification, ...] = ()
     idle: Idle = Idle()
     trust: Trust = Trust()
     comparable: Comparable = Comparable()

@@ -66,7 +66,7 @@ def parse_task(text: str, *, source: Path) -> Task:
         task = Task.model_validate(data)
     except ValidationError as error:
         raise TaskError(source, explained(error.errors(), data, Task)) from error
-    task = _with_data_folder(_with_code_folder(task, source), source)
+    task = _with_address_folder(_with_data_folder(_with_code_folder(task, source), source), source)
     problems = list(cross_checks(task))
     if problems:
         raise TaskError(source, problems)
@@ -238,6 +238,18 @@ def _with_code_folder(task: Task, source: Path) -> Task:
 
 def _with_data_folder(task: Task, source: Path) -> Task:
     return task.model_copy(update={"data": data_in(source.parent.resolve(), task.data)})
+
+
+def _with_address_folder(task: Task, source: Path) -> Task:
+    """A session tells people from wherever its process is."""
+    folder = source.parent.resolve()
+    notify = tuple(
+        one
+        if one.url_file is None
+        else one.model_copy(update={"url_file": str(folder / Path(one.url_file).expanduser())})
+        for one in task.notify
+    )
+    return task.model_copy(update={"notify": notify})
 
 
 def data_in(folder: Path, data: tuple[DataSource, ...]) -> tuple[DataSource, ...]:

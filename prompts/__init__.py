@@ -1,1 +1,5 @@
-"""Prompt texts: one `<name>.md` each, with front matter (name, variables, reply schema). No model is used yet."""
+"""Prompt texts, one `<name>.md` each: front matter, then what the system says and what the user says."""
+
+from .prompt import Fenced, Prompt, PromptError, Rendered, load, names, parse
+
+__all__ = ["Fenced", "Prompt", "PromptError", "Rendered", "load", "names", "parse"]

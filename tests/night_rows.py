@@ -34,7 +34,7 @@ def put_nights(store: AgentStore, found: Iterable[NightView]) -> None:
 def _row(night: NightView) -> dict[str, object]:
     names = (
         "night_id sweep number file sweep_json message created_at finish_by ended_at pid "
-        "report_html report_markdown is_reference"
+        "report_html report_markdown is_reference stop_asked_at settled_at"
     )
     return {
         **{name: getattr(night, name) for name in names.split()},

@@ -18,8 +18,9 @@ from agent.frontdoors.process import leave_on_signals, tie_to_parent
 from agent.store.night_reading import NightNotFound
 from agent.store.nights import NightHeld, NightStore
 from agent.store.store import AgentStore
-from agent.sweeps.morning import MorningDeps, tell_of, write_reports
-from agent.sweeps.running import NightDeps, run_night
+from agent.sweeps.morning import MorningDeps, tell_of, write_plain_reports, write_reports
+from agent.sweeps.night_deps import NightDeps
+from agent.sweeps.running import run_night
 from agent.sweeps.summary import summarize
 from agent.sweeps.views import NightSummary, NightView
 from runtime_client.client import RuntimeClient
@@ -60,6 +61,11 @@ def night_deps(home: Path, store: AgentStore, leaving: threading.Event) -> Night
         NightStore(store).save_reports(night_id, str(files.html), str(files.markdown))
         return files.html
 
+    def write_plain(night_id: str) -> Path | None:
+        files = write_plain_reports(morning, night_id)
+        NightStore(store).save_reports(night_id, str(files.html), str(files.markdown))
+        return files.html
+
     def tell(night: NightView, summary: NightSummary, page: Path | None) -> tuple[str, ...]:
         return tell_of(night, summary, report=page)
 
@@ -74,6 +80,7 @@ def night_deps(home: Path, store: AgentStore, leaving: threading.Event) -> Night
         connect=connect,
         summarize=summarize,
         write_reports=write,
+        write_plain_reports=write_plain,
         tell=tell,
         say=say,
         should_leave=leaving.is_set,

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from agent.llm.rung import Rung
+
 
 class Role(StrEnum):
     SYSTEM = "system"
@@ -66,6 +68,8 @@ class Request:
     """Of the answer; counted against the budget before the call."""
     temperature: float | None = None
     """None: the endpoint's own."""
+    rung: Rung | None = None
+    """By which the answer is asked for; goes into the accounts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +103,16 @@ class Reply:
     took_s: float
     first_token_s: float | None = None
     """From the start of the call; None: it was not streamed."""
+    call_id: int | None = None
+    """In the accounts; None: nobody keeps any."""
+
+
+class Outcome(StrEnum):
+    """What became of a reply; a call that gave none has its `Trouble` there."""
+
+    USED = "used"
+    UNUSABLE = "unusable"
+    """It said nothing that was asked for."""
 
 
 class Trouble(StrEnum):
@@ -151,4 +165,15 @@ class ChatModel(Protocol):
         Raises:
             ModelError: there is none.
         """
+        ...
+
+
+class Judged(Protocol):
+    """Keeps accounts of calls: is told what became of a reply once it has been read.
+
+    Until then a reply counts as used.
+    """
+
+    def judge(self, call_id: int, outcome: Outcome, note: str | None = None) -> None:
+        """`note` says what was wrong, in a sentence."""
         ...

@@ -100,7 +100,7 @@ def _challenger(before: list[Hypothesis], task: Task, history: History, ranks: R
     return Hypothesis(
         hypothesis_id=f"h{order + 1}",
         statement=f"the configuration of {first.trial_id} beats the default{_by(task)} on {task.objective.metric}",
-        prediction=predicted(task, history, ranks, trial.configuration, alpha),
+        prediction=_by_its_arm(first) or predicted(task, history, ranks, trial.configuration, alpha),
         acceptance=(
             f"pairs with the default on racing seeds from {task.seeds.first_racing} on, {n_pairs} at most; "
             f"{_rule(task, alpha)}"
@@ -111,6 +111,15 @@ def _challenger(before: list[Hypothesis], task: Task, history: History, ranks: R
         budget_share=round(min(1.0, 2 * n_pairs / (task.budgets.trials + 2 * n_pairs)), 4),
         opened_at=order + 1,
     )
+
+
+def _by_its_arm(first: TrialView) -> Prediction | None:
+    """What whoever suggested a configuration had predicted, before it had any value; None: nothing."""
+    said = first.facts.expected
+    if said is None:
+        return None
+    chance = min(max(said.probability, _UNSURE[0]), _UNSURE[1])
+    return Prediction(probability=chance, effect=said.effect, made_by=first.facts.model or first.suggested_by)
 
 
 def predicted(task: Task, history: History, ranks: Ranking, configuration: str, alpha: float) -> Prediction:

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agent.planner.objective import gain
-from agent.store.views import ParamValue, Purpose, TrialState, TrialView, Worth
+from agent.store.views import ParamValue, Purpose, TrialFacts, TrialState, TrialView, Worth
 from agent.task import Direction
 
 SLOT_NEEDED = "slot_needed"
 """Exit reason of idle work that was cut short for wanted work."""
+_NOTHING_KNOWN = TrialFacts()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,8 @@ class Proposal:
     is_idle_work: bool = False
     """Made for a slot that had nothing else to do: launched as exploratory, whatever the task's class."""
     worth: Worth | None = None
+    facts: TrialFacts = _NOTHING_KNOWN
+    """What is known of the trial before it runs: prediction, prompt, model, brief, what it mends."""
 
     def as_trial(self, number: int, *, trial_id: str, session_id: str = "", proposed_at: float = 0.0) -> TrialView:
         """The trial that it becomes when it is numbered: proposed, and nothing known yet."""
@@ -54,6 +57,7 @@ class Proposal:
             hypothesis=self.hypothesis,
             is_idle_work=self.is_idle_work,
             worth=self.worth,
+            facts=self.facts,
         )
 
 

@@ -95,6 +95,8 @@ def night_view(row: sa.RowMapping, cells: Sequence[CellView] = ()) -> NightView:
         report_markdown=row["report_markdown"],
         summary=summary_from_json(row["summary"]),
         is_reference=row["is_reference"],
+        stop_asked_at=row["stop_asked_at"],
+        settled_at=row["settled_at"],
         cells=tuple(cells),
     )
 

@@ -7,24 +7,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 import sqlalchemy as sa
 
-from agent.store.night_reading import NightNotFound, NightReading
+from agent.store.night_ending import AT_WORK, NightEnding, NightFenceLost
+from agent.store.night_reading import NightNotFound
 from agent.store.processes import is_alive, started_at
 from agent.store.schema import writing
-from agent.store.store import AgentStore
 from agent.store.tables import night_cells, nights
 from agent.store.views import SessionState
 from agent.sweeps.cells import Cell
-from agent.sweeps.summary_text import summary_to_json
 from agent.sweeps.sweep import Sweep
-from agent.sweeps.views import NightOutcome, NightState, NightSummary, NightView
+from agent.sweeps.views import NightOutcome, NightState, NightView
 from agent.task import Task
 
-AT_WORK = (NightState.RUNNING.value, NightState.STOPPING.value)
+__all__ = ["Begun", "NightFenceLost", "NightHeld", "NightStore", "Start"]
 
 
 class Start(StrEnum):
@@ -48,15 +47,7 @@ class NightHeld(Exception):
     """Another living process works on the night."""
 
 
-class NightFenceLost(Exception):
-    """Another process has claimed the night since."""
-
-
-class NightStore(NightReading):
-    def __init__(self, store: AgentStore) -> None:
-        super().__init__(store)
-        self.store = store
-
+class NightStore(NightEnding):
     def begin(self, sweep: Sweep, *, file: str, cells: Sequence[Cell], finish_by: float | None) -> Begun:
         """Begin a night, unless one of this sweep still runs."""
         with writing(self._engine) as connection:
@@ -112,6 +103,7 @@ class NightStore(NightReading):
                 created_at=now,
                 finish_by=finish_by,
                 ended_at=now if is_skipped else None,
+                settled_at=now if is_skipped else None,
                 fence=0,
                 is_reference=False,
             )
@@ -170,8 +162,8 @@ class NightStore(NightReading):
         return session.state is SessionState.STOPPED and session.night_id != tonight
 
     def runnable(self) -> list[str]:
-        """Nights that a process should work on, oldest first."""
-        query = sa.select(nights.c.night_id).where(nights.c.state.in_(AT_WORK)).order_by(nights.c.created_at)
+        """Nights that a process should work on, oldest first; also those that have ended and are not settled."""
+        query = sa.select(nights.c.night_id).where(nights.c.settled_at.is_(None)).order_by(nights.c.created_at)
         with self._engine.connect() as connection:
             return list(connection.execute(query).scalars())
 
@@ -232,7 +224,11 @@ class NightStore(NightReading):
         """
         with writing(self._engine) as connection:
             running = (nights.c.night_id == night_id) & (nights.c.state == NightState.RUNNING.value)
-            change = {"state": NightState.STOPPING.value, "stop_outcome": outcome.value}
+            change = {
+                "state": NightState.STOPPING.value,
+                "stop_outcome": outcome.value,
+                "stop_asked_at": self.store.clock(),
+            }
             connection.execute(sa.update(nights).where(running).values(**change))
         return self.night(night_id)
 
@@ -242,58 +238,6 @@ class NightStore(NightReading):
         with self._engine.connect() as connection:
             found = connection.execute(query).scalar()
         return None if found is None else NightOutcome(found)
-
-    def conclude(
-        self, night_id: str, fence: int, *, outcome: NightOutcome, message: str, summary: NightSummary | None
-    ) -> NightView:
-        """Write how it ended, once.
-
-        Raises:
-            NightFenceLost: another process has claimed the night.
-        """
-        self._check_fence(night_id, fence)
-        with writing(self._engine) as connection:
-            open_ = (nights.c.night_id == night_id) & (nights.c.state.in_(AT_WORK)) & (nights.c.fence == fence)
-            connection.execute(
-                sa.update(nights)
-                .where(open_)
-                .values(
-                    state=NightState.ENDED.value,
-                    outcome=outcome.value,
-                    message=message,
-                    ended_at=self.store.clock(),
-                    pid=None,
-                    summary=None if summary is None else summary_to_json(summary),
-                )
-            )
-        return self.night(night_id)
-
-    def fail(self, night_id: str, message: str) -> None:
-        """Give up a night whose process can not be kept alive; used by the service."""
-        with writing(self._engine) as connection:
-            open_ = (nights.c.night_id == night_id) & nights.c.state.in_(AT_WORK)
-            connection.execute(
-                sa.update(nights)
-                .where(open_)
-                .values(
-                    state=NightState.ENDED.value,
-                    outcome=NightOutcome.FAILED.value,
-                    message=message,
-                    ended_at=self.store.clock(),
-                )
-            )
-        for cell in self.night(night_id).cells:
-            if cell.session_id is not None:
-                self.store.request_stop(cell.session_id)
-
-    def save_notified(self, night_id: str, notified: tuple[str, ...]) -> None:
-        """Keep what became of each notification."""
-        night = self.night(night_id)
-        if night.summary is None:
-            return
-        summary = summary_to_json(replace(night.summary, notified=notified))
-        with writing(self._engine) as connection:
-            connection.execute(sa.update(nights).where(nights.c.night_id == night_id).values(summary=summary))
 
     def accept(self, night_id: str) -> NightView:
         """Later nights of its sweep are compared with this one.
@@ -307,12 +251,6 @@ class NightStore(NightReading):
             connection.execute(of_sweep.values(is_reference=False))
             connection.execute(sa.update(nights).where(nights.c.night_id == night_id).values(is_reference=True))
         return self.night(night_id)
-
-    def _check_fence(self, night_id: str, fence: int) -> None:
-        with self._engine.connect() as connection:
-            newest = connection.execute(sa.select(nights.c.fence).where(nights.c.night_id == night_id)).scalar()
-        if newest != fence:
-            raise NightFenceLost(f"{night_id}: fence {fence} is older than {newest}")
 
     def _locked(self, night_id: str) -> sa.Select[tuple[object, ...]]:
         return sa.select(nights).where(nights.c.night_id == night_id).with_for_update()

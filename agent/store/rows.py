@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from agent.store.views import (
     ActivityView,
+    Expected,
     FinalResult,
     Interval,
     LookView,
@@ -24,6 +25,9 @@ from agent.store.views import (
 )
 
 Row = sa.RowMapping
+
+ORIGIN = ("expected", "prompt", "model", "brief", "fixes")
+"""Facts of where a trial comes from: they hold whatever becomes of its jobs."""
 
 
 def session_view(row: Row) -> SessionView:
@@ -79,12 +83,13 @@ def trial_view(row: Row) -> TrialView:
         hypothesis=row["hypothesis"],
         is_idle_work=row["is_idle_work"],
         worth=None if row["worth"] is None else Worth(**row["worth"]),
-        facts=_facts(row["facts"]),
+        facts=facts_from_json(row["facts"]),
     )
 
 
 def suggestion_view(row: Row) -> SuggestionView:
-    return SuggestionView(**row)
+    expected = row["expected"]
+    return SuggestionView(**{**row, "expected": None if expected is None else Expected(**expected)})
 
 
 def trial_row(trial: TrialView) -> dict[str, Any]:
@@ -132,6 +137,19 @@ def result_from_json(data: dict[str, Any] | None) -> FinalResult | None:
     return FinalResult(**{**data, **intervals})
 
 
-def _facts(stored: dict[str, Any]) -> TrialFacts:
-    """JSON has lists where the facts have tuples."""
-    return TrialFacts(**{**stored, "continues": tuple(stored.get("continues", ()))})
+def facts_from_json(stored: dict[str, Any]) -> TrialFacts:
+    """JSON has lists where the facts have tuples; what an earlier nightlab did not know has its default."""
+    expected = stored.get("expected")
+    return TrialFacts(
+        **{
+            **stored,
+            "continues": tuple(stored.get("continues", ())),
+            "expected": None if expected is None else Expected(**expected),
+        }
+    )
+
+
+def origin_to_json(facts: TrialFacts) -> dict[str, Any] | None:
+    """What is known of a trial before it runs; None: nothing."""
+    known = {name: value for name, value in asdict(facts).items() if name in ORIGIN and value is not None}
+    return known or None

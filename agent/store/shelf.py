@@ -1,4 +1,7 @@
-"""`Shelf`: proposals that were made ahead, as rows. A row goes when it is dropped; one that became a trial stays."""
+"""`Shelf`: proposals that were made ahead, as rows. A row goes when it is dropped; one that became a trial stays.
+
+Most are new configurations; a row with purpose `replicate` is a wish to see a known one again.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import sqlalchemy as sa
 
 from agent.planner.backlog import Thought
 from agent.planner.history import Proposal
+from agent.store import rows as stored
 from agent.store.fenced import FencedWriter, Line
 from agent.store.tables import thoughts
 from agent.store.views import Purpose
@@ -42,6 +46,8 @@ class Shelf:
                 "hypothesis": proposal.hypothesis,
                 "premise": premise,
                 "took_s": took_s,
+                "purpose": proposal.purpose.value,
+                "origin": stored.origin_to_json(proposal.facts),
             }
             for proposal in proposals
         ]
@@ -69,10 +75,11 @@ def _thought(row: sa.RowMapping) -> Thought:
             params=row["params"],
             configuration=row["configuration"],
             seed=row["seed"],
-            purpose=Purpose.SEARCH,
+            purpose=Purpose(row["purpose"]),
             suggested_by=row["suggested_by"],
             why=row["why"],
             hypothesis=row["hypothesis"],
+            facts=stored.facts_from_json(row["origin"] or {}),
         ),
         premise=row["premise"],
         took_s=row["took_s"],

@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -22,6 +23,7 @@ from agent.store.schema import migrate, open_engine, writing
 from agent.store.tables import activity, looks, plan_revisions, sessions, suggestions, trials
 from agent.store.views import (
     ActivityView,
+    Expected,
     LookView,
     ParamValue,
     PlanView,
@@ -229,19 +231,35 @@ class AgentStore:
             return self._view(connection, f"s{number}")
 
     def suggest(
-        self, session_id: str, params: dict[str, ParamValue], *, why: str, suggested_by: str = "person"
+        self,
+        session_id: str,
+        params: dict[str, ParamValue],
+        *,
+        why: str,
+        suggested_by: str = "person",
+        arm: str | None = None,
+        expected: Expected | None = None,
     ) -> SuggestionView:
         """Leave an idea for a session; it takes it up at its next wake-up.
+
+        Args:
+            arm: None: a person's idea, which goes first; else the proposer of the portfolio that it belongs to.
 
         Raises:
             SessionNotFound: as `session`.
         """
         self.session(session_id)
-        values = {"session_id": session_id, "at": self.clock(), "params": params, "why": why}
+        values = {
+            "session_id": session_id,
+            "at": self.clock(),
+            "params": params,
+            "why": why,
+            "suggested_by": suggested_by,
+            "arm": arm,
+            "expected": None if expected is None else asdict(expected),
+        }
         with writing(self.engine) as connection:
-            made = connection.execute(
-                sa.insert(suggestions).values(**values, suggested_by=suggested_by).returning(suggestions)
-            )
+            made = connection.execute(sa.insert(suggestions).values(**values).returning(suggestions))
             return rows.suggestion_view(made.mappings().one())
 
     def request_stop(self, session_id: str) -> SessionView:
@@ -309,23 +327,22 @@ class AgentStore:
         mine = trials.c.session_id == session_id
         measured = sa.select(sa.func.count()).where(mine, trials.c.state == TrialState.MEASURED.value)
         blank = dict.fromkeys(("job_id", "value", "note", "exit_reason", "launched_at", "ended_at"))
+        invalid = sa.select(trials).where(mine, trials.c.state == TrialState.INVALID.value)
         with writing(self.engine) as connection:
             state = connection.execute(sa.select(sessions.c.state).where(sessions.c.session_id == session_id)).scalar()
             if state != SessionState.FAILED.value or connection.execute(measured).scalar():
                 return
-            connection.execute(
-                sa.update(trials)
-                .where(mine, trials.c.state == TrialState.INVALID.value)
-                .values(
-                    state=TrialState.PROPOSED.value,
-                    submission=trials.c.submission + 1,
-                    is_submitting=False,
-                    is_recalled=False,
-                    device_seconds=0.0,
-                    facts={},
-                    **blank,
-                )
+            again = sa.update(trials).values(
+                state=TrialState.PROPOSED.value,
+                submission=trials.c.submission + 1,
+                is_submitting=False,
+                is_recalled=False,
+                device_seconds=0.0,
+                **blank,
             )
+            for row in connection.execute(invalid).mappings().all():
+                origin = {name: row["facts"][name] for name in rows.ORIGIN if name in row["facts"]}
+                connection.execute(again.where(trials.c.trial_id == row["trial_id"]).values(facts=origin))
 
     def _move(
         self,

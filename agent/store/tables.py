@@ -138,6 +138,7 @@ thoughts = sa.Table(
     sa.Column("hypothesis", sa.String(60)),
     sa.Column("premise", sa.String(64)),
     sa.Column("took_s", sa.Double, nullable=False),
+    sa.Column("purpose", sa.String(20), nullable=False, default="search", server_default="search"),
     sa.Column("origin", sa.JSON(none_as_null=True)),
 )
 """Proposals made ahead by a slow proposer. Whether one became a trial is told by the trials. `origin`: what of the
@@ -243,9 +244,14 @@ nights = sa.Table(
     sa.Column("report_markdown", sa.Text),
     sa.Column("summary", sa.JSON(none_as_null=True)),
     sa.Column("is_reference", sa.Boolean, nullable=False, default=False),
+    sa.Column("stop_asked_at", sa.Double),
+    sa.Column("n_endings", sa.Integer, nullable=False, default=0),
+    sa.Column("settled_at", sa.Double),
     sa.UniqueConstraint("sweep", "number"),
 )
-"""One row for each start of a sweep, skipped ones included. `stop_outcome`: what it ends as once asked to stop."""
+"""One row for each start of a sweep, skipped ones included. `stop_outcome`: what it ends as once asked to stop.
+`n_endings`: processes that have begun to end it, written before they do. `settled_at`: nothing is left to do for it,
+its page is written and everybody told; while it is NULL, a process works on the night or will."""
 
 night_cells = sa.Table(
     "night_cells",

@@ -105,13 +105,15 @@ class TrialFacts:
     """Version hash of the research brief at the time."""
     fixes: str | None = None
     """Id of the failed trial that it is a try to mend."""
+    stopped_early: str | None = None
+    """Why its job was ended before its end, by whom; None: it was not. It has no value then."""
     left_for: float | None = None
     """Hour for which its last job had to leave: the `finish_by` of its session then, in seconds since the epoch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuggestionView:
-    """A person's idea for a session; ideas go first."""
+    """An idea from outside of the session: a person's, which goes first, or an outside agent's."""
 
     suggestion_id: int
     session_id: str
@@ -125,6 +127,10 @@ class SuggestionView:
     """The trial made of it; None: it waits."""
     note: str | None
     """Why no trial was made of it; None: one was, or it waits."""
+    arm: str | None = None
+    """None: a person's. Else the proposer of the portfolio whose idea it is: it waits for a slot of that one."""
+    expected: Expected | None = None
+    """What was predicted of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

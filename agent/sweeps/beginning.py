@@ -29,8 +29,11 @@ def begin_night(
     if prepared.outside is not None:
         return nights.skip(sweep, file=file, message=prepared.outside)
     until = prepared.finish_by or clock() + LONGEST_WAIT_S
-    is_told = False
+    waited_for: str | None = None
     while True:
+        if clock() >= until:  # also when the machine slept through it
+            why = f"{waited_for} still ran when its hour came" if waited_for else "its hour came before it could begin"
+            return nights.skip(sweep, file=file, message=why)
         found = nights.begin(sweep, file=file, cells=prepared.cells, finish_by=prepared.finish_by)
         if found.start is not Start.WAIT:
             assert found.night is not None, "begun or skipped: there is a row"
@@ -38,10 +41,7 @@ def begin_night(
         assert found.other is not None, "there is nothing else to wait for"
         if sweep.overlap == "replace":
             nights.request_stop(found.other.night_id, NightOutcome.REPLACED)
-        if not is_told:
-            say(f"waiting for {found.other.night_id}, which still runs (overlap: {sweep.overlap})")
-            is_told = True
-        if clock() >= until:
-            message = f"{found.other.night_id} still ran when its hour came"
-            return nights.skip(sweep, file=file, message=message)
+        if waited_for is None:
+            waited_for = found.other.night_id
+            say(f"waiting for {waited_for}, which still runs (overlap: {sweep.overlap})")
         pause(POLL_S)

@@ -29,11 +29,6 @@ class Window:
     opens: int
     closes: int
 
-    def has(self, minute: float) -> bool:
-        if self.opens < self.closes:
-            return self.opens <= minute < self.closes
-        return minute >= self.opens or minute < self.closes
-
 
 def zone(name: str | None) -> tzinfo:
     """The time zone of that name; None: this machine's.
@@ -78,9 +73,8 @@ def window_of(text: str) -> Window:
 
 
 def is_open(window: Window, where: tzinfo, now: float) -> bool:
-    """Whether the wall clock lies in the window."""
-    local = datetime.fromtimestamp(now, where)
-    return window.has(60 * local.hour + local.minute)
+    """Whether it has opened and not closed since: what the clock shows twice in autumn is in it once at most."""
+    return closes_at(window, where, now) < opens_at(window, where, now)
 
 
 def closes_at(window: Window, where: tzinfo, now: float) -> float:
@@ -124,6 +118,12 @@ def deadline_of(finish_by: str | None, window: str | None, where: tzinfo, start:
     if window is not None:
         ends.append(closes_at(window_of(window), where, start))
     return min(ends, default=None)
+
+
+def is_same_clock(one: tzinfo, other: tzinfo, after: float) -> bool:
+    """Whether both show the same wall time on every day of the year that follows."""
+    days = (datetime.fromtimestamp(after + n_days * 86400.0, UTC) for n_days in range(366))
+    return all(day.astimezone(one).utcoffset() == day.astimezone(other).utcoffset() for day in days)
 
 
 def told(at: float, where: tzinfo) -> str:

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from agent.report.night import NightFiles, NightReader, NightReport, gather_night, write_night
+from agent.notices.telling import TIMEOUT_S, tell
+from agent.report.night import NightFiles, NightReader, NightReport, gather_night, write_night, write_plain_night
 from agent.report.night.gather import SessionRows
 from agent.sweeps.notice import notice, occasion_for, occasions
 from agent.sweeps.sweep import Sweep
-from agent.sweeps.telling import TIMEOUT_S, tell
 from agent.sweeps.views import NightSummary, NightView
 from runtime_client.errors import RuntimeClientError
 from runtime_client.protocol import Runtime
@@ -60,6 +60,17 @@ def write_reports(
     """
     report = night_report(deps, night_id, as_it_will_be=as_it_will_be, missed=missed)
     return write_night(report, reports_folder(deps.home))
+
+
+def write_plain_reports(deps: MorningDeps, night_id: str) -> NightFiles:
+    """The same from no more than the night's row, where the whole page could not be made.
+
+    Raises:
+        OSError: as `write_reports`.
+    """
+    night = deps.nights.night(night_id)
+    is_newest = not any(one.number > night.number for one in deps.nights.nights(night.sweep))
+    return write_plain_night(night, reports_folder(deps.home), is_newest=is_newest)
 
 
 def tell_of(

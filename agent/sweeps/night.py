@@ -10,7 +10,12 @@ from agent.sweeps.views import NightOutcome
 
 AT_WORK = (SessionState.RUNNING, SessionState.STOPPING)
 SLACK_S = 60.0
-"""After its end, so long its sessions may take to conclude by themselves; then the night ends without them."""
+"""After its hour, so long its sessions may take to conclude by themselves; then the night ends without them."""
+
+
+def patience_s(grace_s: float) -> float:
+    """The same after somebody asked for its end: jobs are asked to leave only then, and may take their grace for it."""
+    return SLACK_S + grace_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +33,17 @@ class CellFacts:
     is_left_by_hour: bool = False
     """It stopped by itself, since nothing more would end before its hour."""
     message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedToStop:
+    """Somebody wants the night to end early."""
+
+    outcome: NightOutcome
+    at: float
+    """When that was asked for."""
+    grace_s: float
+    """The longest that a job of it may take to leave."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,21 +76,22 @@ def next_step(
     *,
     cells_at_once: int,
     finish_by: float | None,
-    asked_to_stop: NightOutcome | None,
+    stop: AskedToStop | None,
     now: float,
 ) -> Next:
     """
     Args:
         cells: in the order in which they start.
-        asked_to_stop: the outcome of a night that somebody wants to end early; None: nobody does.
+        stop: None: nobody wants it to end early.
     """
     is_over = finish_by is not None and now >= finish_by
     working = tuple(cell.position for cell in cells if cell.state in AT_WORK)
-    if asked_to_stop is not None or is_over:
+    if stop is not None or is_over:
         is_late = finish_by is not None and now >= finish_by + SLACK_S
-        if working and not is_late:
+        is_stop_late = stop is not None and now >= stop.at + patience_s(stop.grace_s)
+        if working and not is_late and not is_stop_late:
             return StopAll(positions=working)
-        return _concluded(cells, asked_to_stop, is_over=is_over)
+        return _concluded(cells, None if stop is None else stop.outcome, is_over=is_over)
     waiting = [cell.position for cell in cells if cell.state is None]
     if not waiting and not working:
         return _concluded(cells, None, is_over=False)

@@ -1,11 +1,10 @@
-"""What is told of a night, and on which occasion. Pure; `telling` sends it."""
+"""What is told of a night, and on which occasion. Pure."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from pathlib import Path
 
+from agent.notices.notice import Notice, plain
 from agent.report.night.facts import regressions
 from agent.report.night.sentence import against_default, best_words, difference, headline, shortened, what_words
 from agent.sweeps.sweep import Notification, Occasion
@@ -15,16 +14,6 @@ MAX_LINES = 5
 """Regressions, and cells, that a message names; the page has them all."""
 MAX_LINE = 240
 TITLES: dict[Occasion, str] = {"failure": "failed", "regression": "regression", "finish": "finished"}
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-CALLS = re.compile(r"@(?=everyone|here|channel|all\b)", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
-    """Plain text: no service takes any of it for markup, a link or a call to everybody."""
-
-    title: str
-    body: str
 
 
 def occasions(night: NightView, summary: NightSummary) -> tuple[Occasion, ...]:
@@ -56,20 +45,6 @@ def notice(night: NightView, summary: NightSummary, occasion: Occasion, report: 
         title=plain(shortened(f"{night.night_id}: {TITLES[occasion]}", MAX_LINE)),
         body="\n".join(plain(line) for line in lines),
     )
-
-
-def trial_notice(sweep: str) -> Notice:
-    """What `nightlab sweep notify --test` sends."""
-    return Notice(
-        title=plain(f"{sweep}: a test"),
-        body="This is a test message of nightlab. The nights of this sweep will be told here.",
-    )
-
-
-def plain(text: str) -> str:
-    """Without control characters; what chat services take for a link or a call is broken up."""
-    told = CONTROL.sub(" ", text).replace("<", "‹").replace(">", "›")
-    return CALLS.sub("@\u200b", told)
 
 
 def _regressions(summary: NightSummary) -> list[str]:

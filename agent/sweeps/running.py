@@ -1,69 +1,58 @@
-"""One night's life: claim, start its sessions, wait, end them by its hour, write what it came to. A thin shell.
+"""One night's life: claim, start its sessions, wait, end them by its hour or when asked to. A thin shell.
 
 The sessions run in processes of their own, which the agent service keeps alive; the night reads their rows. Its end
-is bounded: past its hour it waits a while for them, has what is left of their jobs cancelled, and concludes. A page
-that can not be written and a person who can not be told never change how a night ended.
+is bounded: past its hour it waits a while for them, then it ends without them (`ending`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-
-import sqlalchemy as sa
-
 from agent.planner.plan_text import plan_from_json
+from agent.store.faults import DiskFull, full_disk_named
 from agent.store.nights import NightFenceLost, NightStore
 from agent.store.store import AgentStore
 from agent.store.views import SessionState, SessionView, TrialState
-from agent.sweeps.night import AT_WORK, CellFacts, Conclude, Continue, StopAll, next_step
+from agent.sweeps.ending import end_night, grace_s, settle_night
+from agent.sweeps.night import AT_WORK, AskedToStop, CellFacts, Conclude, Continue, StopAll, next_step
+from agent.sweeps.night_deps import LOOK_EVERY_S, NightDeps
 from agent.sweeps.sweep import Sweep
-from agent.sweeps.views import CellView, NightSummary, NightView
+from agent.sweeps.views import CellView, NightState, NightView
 from agent.task import Task
-from agent.tools.errors import ToolError
-from agent.tools.jobs import cancel_jobs, live_jobs
-from runtime_client.errors import RuntimeClientError
-from runtime_client.protocol import Runtime
 
-LOOK_EVERY_S = 1.0
-EMPTY_WAIT_S = 30.0
-"""How long the end waits for jobs that were cancelled, and for a runtime that is away."""
-
-Summarize = Callable[[AgentStore, Runtime | None, NightView, Sequence[NightView]], NightSummary]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NightDeps:
-    """The world around a night."""
-
-    store: AgentStore
-    connect: Callable[[], Runtime]
-    """Opens the runtime; raises `RuntimeClientError` while there is none."""
-    summarize: Summarize
-    write_reports: Callable[[str], Path | None]
-    """Given the night's id, writes its pages; the path of the HTML one."""
-    tell: Callable[[NightView, NightSummary, Path | None], tuple[str, ...]]
-    say: Callable[[str], None]
-    """A line for the log."""
-    should_leave: Callable[[], bool] = lambda: False
-    pause: Callable[[float], None]
-    """Waits seconds, or less when asked to leave."""
+DISK_WAIT_S = 5.0
+"""Between looks at a disk that was full."""
 
 
 def run_night(night_id: str, deps: NightDeps) -> NightView:
-    """Work on a night until it has ended, or the process is asked to leave; the night as it is then.
+    """Work on a night until it has ended and is settled, or the process is asked to leave; the night as it is then.
+
+    While the disk is full it waits, and goes on when there is space.
 
     Raises:
         NightNotFound, NightHeld: as `NightStore.claim`.
     """
     nights = NightStore(deps.store)
+    is_told = False
+    while not deps.should_leave():
+        try:
+            with full_disk_named():
+                return _claimed(nights, night_id, deps)
+        except NightFenceLost as error:
+            deps.say(str(error))
+            break
+        except DiskFull as error:
+            if not is_told:
+                deps.say(f"{night_id}: waiting for space on the disk: {error}")
+            is_told = True
+            deps.pause(DISK_WAIT_S)
+    return nights.night(night_id)
+
+
+def _claimed(nights: NightStore, night_id: str, deps: NightDeps) -> NightView:
     fence = nights.claim(night_id)
-    try:
-        return _live(nights, night_id, fence, deps)
-    except NightFenceLost as error:
-        deps.say(str(error))
-        return nights.night(night_id)
+    night = nights.night(night_id)
+    if night.state is NightState.ENDED:
+        return night if night.settled_at is not None else settle_night(nights, night, fence, deps)
+    return _live(nights, night_id, fence, deps)
 
 
 def _live(nights: NightStore, night_id: str, fence: int, deps: NightDeps) -> NightView:
@@ -78,7 +67,7 @@ def _live(nights: NightStore, night_id: str, fence: int, deps: NightDeps) -> Nig
             [_facts(deps.store, cell) for cell in night.cells],
             cells_at_once=sweep.cells_at_once,
             finish_by=night.finish_by,
-            asked_to_stop=nights.stop_outcome(night_id),
+            stop=_asked_to_stop(nights, night),
             now=deps.store.clock(),
         )
         match step:
@@ -90,9 +79,16 @@ def _live(nights: NightStore, night_id: str, fence: int, deps: NightDeps) -> Nig
                     if cell.position in positions and cell.session_id is not None:
                         deps.store.request_stop(cell.session_id)
             case Conclude() as end:
-                return _concluded(nights, night, fence, end, deps)
+                return end_night(nights, night, fence, end, deps)
         deps.pause(LOOK_EVERY_S)
     return nights.night(night_id)
+
+
+def _asked_to_stop(nights: NightStore, night: NightView) -> AskedToStop | None:
+    outcome = nights.stop_outcome(night.night_id)
+    if outcome is None:
+        return None
+    return AskedToStop(outcome=outcome, at=night.stop_asked_at or night.created_at, grace_s=grace_s(night))
 
 
 def _facts(store: AgentStore, cell: CellView) -> CellFacts:
@@ -118,51 +114,3 @@ def _is_budget_spent(store: AgentStore, session: SessionView) -> bool:
     if not plans:
         return False
     return plan_from_json(plans[-1].plan_json, Task.model_validate_json(session.task_json)).spent is not None
-
-
-def _concluded(nights: NightStore, night: NightView, fence: int, end: Conclude, deps: NightDeps) -> NightView:
-    runtime = _emptied(night, deps)
-    if runtime is None and deps.should_leave():
-        return nights.night(night.night_id)  # its jobs were not looked at: the next process ends it
-    earlier = [one for one in nights.nights(night.sweep) if one.number < night.number]
-    summary = deps.summarize(deps.store, runtime, night, earlier)
-    ended = nights.conclude(night.night_id, fence, outcome=end.outcome, message=end.message, summary=summary)
-    page = _written(night.night_id, deps)
-    told = deps.tell(ended, summary, page)
-    if told:
-        nights.save_notified(night.night_id, told)
-        _written(night.night_id, deps)
-    deps.say(f"{night.night_id}: {end.outcome}{': ' + end.message if end.message else ''}")
-    return nights.night(night.night_id)
-
-
-def _written(night_id: str, deps: NightDeps) -> Path | None:
-    try:
-        return deps.write_reports(night_id)
-    except (OSError, sa.exc.SQLAlchemyError) as error:
-        deps.say(f"{night_id}: its page can not be written: {error}")
-        return None
-
-
-def _emptied(night: NightView, deps: NightDeps) -> Runtime | None:
-    """Nothing of its sessions runs or waits any more. None: the runtime is away, and stays so."""
-    waited = 0.0
-    while waited <= EMPTY_WAIT_S:
-        try:
-            runtime = deps.connect()
-            live = [
-                job_id
-                for cell in night.cells
-                if cell.session_id is not None
-                for job_id in live_jobs(runtime, cell.session_id)
-            ]
-            if not live:
-                return runtime
-            cancel_jobs(runtime, live, reason=f"{night.night_id} is over")
-        except (RuntimeClientError, ToolError) as error:
-            deps.say(f"{night.night_id}: waiting for the runtime: {error}")
-        if deps.should_leave():
-            break
-        deps.pause(LOOK_EVERY_S)
-        waited += LOOK_EVERY_S
-    return None

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from agent.task import DataSource, Positive, TaskPart
+from agent.task import Address, DataSource, Positive, TaskPart
 from runtime_client.models.spec import NAME_PATTERN
 
 ParamChoice = str | int | float | bool
@@ -110,19 +110,10 @@ class Watch(TaskPart):
 Occasion = Literal["finish", "regression", "failure"]
 
 
-class Notification(TaskPart):
-    """Whom to tell. The address is one of Apprise's: mailto://, slack://, json://..."""
+class Notification(Address):
+    """Whom to tell, and of what."""
 
-    url: str | None = None
-    url_file: str | None = None
-    """A file with the address in its first line, relative to the sweep file: for addresses that hold a secret."""
     on: tuple[Occasion, ...] = ("finish", "regression", "failure")
-
-    @model_validator(mode="after")
-    def _has_one_address(self) -> Notification:
-        if (self.url is None) == (self.url_file is None):
-            raise ValueError("give url or url_file, one of them")
-        return self
 
 
 def _class_alias(value: object) -> object:

@@ -153,4 +153,8 @@ class NightView:
     summary: NightSummary | None
     is_reference: bool = False
     """Accepted by a person: later nights are compared with it."""
+    stop_asked_at: float | None = None
+    """When it was first asked to end early."""
+    settled_at: float | None = None
+    """When its page was written and everybody told. None: that is still to be done."""
     cells: tuple[CellView, ...] = field(default=())

@@ -64,12 +64,27 @@ def trial_job(
             "nightlab.suggested_by": trial.suggested_by,
             "nightlab.configuration": trial.configuration,
             **({"nightlab.idle_time": trial.purpose.value} if trial.is_idle_work else {}),
+            **_origin_tags(trial),
         },
         session=SessionFence(
             session_id=trial.session_id, fence=fence, device_seconds=device_seconds_at_most(task.budgets)
         ),
         idempotency_token=f"{session.key}/{trial.trial_id}/{trial.purpose.value}/{trial.submission}",
     )
+
+
+def _origin_tags(trial: TrialView) -> dict[str, str]:
+    """Where it comes from and what was predicted of it, as far as that is known."""
+    facts, expected = trial.facts, trial.facts.expected
+    known = {
+        "nightlab.prompt": facts.prompt,
+        "nightlab.model": facts.model,
+        "nightlab.brief": facts.brief,
+        "nightlab.fixes": facts.fixes,
+        "nightlab.expected_probability": None if expected is None else f"{expected.probability:g}",
+        "nightlab.expected_gain": None if expected is None or expected.effect is None else f"{expected.effect:g}",
+    }
+    return {name: value for name, value in known.items() if value is not None}
 
 
 def score_job(

@@ -17,6 +17,7 @@ from nightlab.output import ago, note, plural, print_json, print_table, print_wo
 from .agent_store import SessionId, agent_store, known_session
 from .options import HomeOption, JsonOption, home_folder
 from .research_check import CHECK_EPILOG, check
+from .research_notify import NOTIFY_EPILOG, notify
 from .research_suggest import SUGGEST_EPILOG, suggest, suggestions
 from .task_argument import read_task
 
@@ -49,6 +50,7 @@ FinishByOption = Annotated[
 
 app.command("check", epilog=CHECK_EPILOG)(check)
 app.command("suggest", epilog=SUGGEST_EPILOG)(suggest)
+app.command("notify", epilog=NOTIFY_EPILOG)(notify)
 app.command("suggestions", epilog="Example:  nightlab research suggestions s1")(suggestions)
 
 
@@ -80,7 +82,7 @@ def start(
 
 @app.command("list", epilog="Example:  nightlab research list --json")
 def list_sessions(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """List sessions, newest first."""
+    """List sessions, newest first, with the night of a sweep that they belong to."""
     with agent_store(home_folder(home)) as store:
         sessions = store.sessions()
     if as_json:
@@ -94,13 +96,14 @@ def list_sessions(home: HomeOption = None, as_json: JsonOption = False) -> None:
             session.session_id,
             session.state.value,
             session.task_name,
+            session.night_id,
             session.n_trials,
             ago(session.created_at),
             session.result.verdict if session.result else shorten(session.message, NOTE_WIDTH, placeholder=" ..."),
         )
         for session in sessions
     ]
-    print_table(("session", "state", "task", "#trials", "started", "note"), rows, state_column=1)
+    print_table(("session", "state", "task", "night", "#trials", "started", "note"), rows, state_column=1)
 
 
 @app.command("show", epilog="Example:  nightlab research show s1")
@@ -168,7 +171,7 @@ def _refuse_if_of_running_night(store: AgentStore, session_id: str) -> None:
     from agent.store.nights import NightStore
 
     night_id = store.session(session_id).night_id
-    if night_id is not None and night_id in NightStore(store).runnable():
+    if night_id is not None and NightStore(store).night(night_id).ended_at is None:
         raise work_failed(
             f"{session_id} belongs to {night_id}, which still runs; resume it after the night, or end that first: "
             f"nightlab sweep stop {night_id}",

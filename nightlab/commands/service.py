@@ -6,13 +6,16 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nightlab.output import note, print_json
 
 from .options import HomeOption, JsonOption, home_folder
+
+if TYPE_CHECKING:
+    from nightlab.schedule.crontab_text import LineState
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -72,16 +75,20 @@ def uninstall(home: HomeOption = None, as_json: JsonOption = False) -> None:
 @app.command("status", epilog="Example:  nightlab service status --json")
 def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Say whether the machine starts the runtime, and whether it is up."""
+    from nightlab.schedule.crontab_text import LineState
     from nightlab.schedule.units import units_folder
     from nightlab.services.control import is_up
 
     folder = home_folder(home)
     has_unit = (units_folder() / f"{_unit(folder)}.service").exists()
-    kind = SYSTEMD if has_unit else CRON if _has_line(folder) else None
+    line = _line_state(folder)
+    kind = SYSTEMD if has_unit else CRON if line is LineState.IN_FORCE else None
     if as_json:
-        print_json({"kind": kind, "is_up": is_up(folder), "home": str(folder)})
+        print_json({"kind": kind, "line": line, "is_up": is_up(folder), "home": str(folder)})
         return
     print(f"started by {kind}" if kind else "not installed; install it with: nightlab service install")
+    if line is LineState.COMMENTED_OUT:
+        note("its line in the crontab is commented out; nightlab service install puts it in force again")
     print(f"nightlab is {'up' if is_up(folder) else 'down'} for {folder}")
 
 
@@ -113,32 +120,33 @@ def _remove_unit(home: Path) -> bool:
 
 
 def _mark(home: Path) -> str:
-    from nightlab.schedule.crontab import mark_of
+    from nightlab.schedule.crontab_text import mark_of
 
     return mark_of("service", home)
 
 
 def _put_line(home: Path) -> str:
-    from nightlab.schedule.crontab import line_of, put_line
+    from nightlab.schedule.crontab import put_line
+    from nightlab.schedule.crontab_text import LineState, line_of
 
     path = os.environ.get("PATH", os.defpath)
     line = line_of("@reboot", ["/usr/bin/env", f"PATH={path}", *_argv(home)], _mark(home))
-    put_line(line, _mark(home))
+    if put_line(line, _mark(home)) is LineState.COMMENTED_OUT:
+        note("its line was commented out; it is in force again")
     return line
 
 
-def _remove_line(home: Path) -> bool:
-    from nightlab.schedule.crontab import remove_line
-
-    return remove_line(_mark(home))
-
-
 def _take_line(home: Path) -> bool:
-    return _has_line(home) and _remove_line(home)
+    from nightlab.schedule.crontab import remove_line
+    from nightlab.schedule.crontab_text import LineState
+
+    is_there = _line_state(home) is not LineState.ABSENT
+    return is_there and remove_line(_mark(home)) is not LineState.ABSENT
 
 
-def _has_line(home: Path) -> bool:
+def _line_state(home: Path) -> LineState:
     """Where there is no crontab program there is no line."""
-    from nightlab.schedule.crontab import marked_line
+    from nightlab.schedule.crontab import marked_line_state
+    from nightlab.schedule.crontab_text import LineState
 
-    return shutil.which("crontab") is not None and marked_line(_mark(home)) is not None
+    return marked_line_state(_mark(home)) if shutil.which("crontab") is not None else LineState.ABSENT

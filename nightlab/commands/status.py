@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from nightlab.failure import ExitCode
+from nightlab.moments import moment
 from nightlab.output import ago, plural, print_json, print_table
 from nightlab.services.control import is_up, present_settings
 from nightlab.services.programs import AGENT, MLFLOW, SERVER
@@ -19,6 +20,7 @@ from .options import HomeOption, JsonOption, home_folder
 
 if TYPE_CHECKING:
     from agent.store.views import SessionView
+    from agent.sweeps.views import NightView
     from runtime_client.models import ServerInfo
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
@@ -31,7 +33,7 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
     settings = present_settings(folder)
     state = read_state(ServiceFiles(folder)) if is_up(folder) else None
     info, problem = _ask_runtime(folder)
-    sessions, sessions_problem = _live_sessions(folder)
+    agent = _agent_at_work(folder)
     services = _services(settings, state, info)
     if as_json:
         print_json(
@@ -41,14 +43,15 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
                 "problem": problem,
                 "services": services,
                 "runtime": info,
-                "sessions": [_session_data(session) for session in sessions],
-                "sessions_problem": sessions_problem,
+                "sessions": [_session_data(session) for session in agent.sessions],
+                "nights": [_night_data(night) for night in agent.nights],
+                "sessions_problem": agent.problem,
             }
         )
     else:
-        _print(folder, services, info, problem, sessions)
-        if sessions_problem is not None:
-            print(f"! {sessions_problem}")
+        _print(folder, services, info, problem, agent)
+        if agent.problem is not None:
+            print(f"! {agent.problem}")
     if info is None:
         raise typer.Exit(ExitCode.UNREACHABLE)
 
@@ -65,25 +68,34 @@ def _ask_runtime(folder: Path) -> tuple[ServerInfo | None, str | None]:
         return None, error.message
 
 
-def _live_sessions(folder: Path) -> tuple[list[SessionView], str | None]:
-    """Sessions that somebody may wait for, and why they can not be read.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _AtWork:
+    """What of the agent somebody may wait for."""
 
-    None without a store, which is not made here.
-    """
+    sessions: tuple[SessionView, ...] = ()
+    nights: tuple[NightView, ...] = ()
+    problem: str | None = None
+    """Why they can not be read."""
+
+
+def _agent_at_work(folder: Path) -> _AtWork:
+    """Nothing without a store, which is not made here."""
     if not (folder / "agent.db").exists():
-        return [], None
+        return _AtWork()
     from contextlib import closing
 
     from agent.store.faults import StoreUnusable
+    from agent.store.nights import NightStore
     from agent.store.store import AgentStore
     from agent.store.views import SessionState
 
     try:
         with closing(AgentStore.open(folder)) as store:
             live = [s for s in store.sessions() if s.state in (SessionState.RUNNING, SessionState.STOPPING)]
+            nights = NightStore(store)
+            return _AtWork(sessions=tuple(live), nights=tuple(nights.night(one) for one in nights.runnable()))
     except StoreUnusable as error:
-        return [], str(error)
-    return live, None
+        return _AtWork(problem=str(error))
 
 
 def _services(
@@ -129,13 +141,14 @@ def _print(
     services: list[dict[str, object]],
     info: ServerInfo | None,
     problem: str | None,
-    sessions: list[SessionView],
+    agent: _AtWork,
 ) -> None:
     rows = [(str(one["name"]), str(one["state"]).partition(":")[0], _address(one), _remark(one)) for one in services]
     print_table(("service", "state", "address", "note"), rows, state_column=1)
     print()
     if info is None:
         print(problem)
+        _print_nights(agent.nights)
         return
     print(
         f"{info.n_devices_free} of {plural(info.n_devices, 'device')} free, "
@@ -143,13 +156,21 @@ def _print(
     )
     if info.n_outbox and info.mlflow_url is not None:
         print(f"{plural(info.n_outbox, 'record')} not yet at MLflow; nothing is lost")
-    for session in sessions:
-        print(
-            f"session {session.session_id} ({session.task_name}) {session.state}, {plural(session.n_trials, 'trial')}"
-        )
+    _print_nights(agent.nights)
+    for session in agent.sessions:
+        night = f" of {session.night_id}" if session.night_id is not None else ""
+        n_trials = plural(session.n_trials, "trial")
+        print(f"session {session.session_id} ({session.task_name}){night} {session.state}, {n_trials}")
     for notice in info.notices:
         print(f"! {notice}")
     print(f"home {folder}")
+
+
+def _print_nights(nights: tuple[NightView, ...]) -> None:
+    for night in nights:
+        n_begun = sum(1 for cell in night.cells if cell.session_id is not None)
+        hour = f", until {moment(night.finish_by)}" if night.finish_by is not None else ""
+        print(f"night {night.night_id} {night.state}, {n_begun} of {plural(len(night.cells), 'cell')} begun{hour}")
 
 
 def _address(service: dict[str, object]) -> str:
@@ -163,4 +184,14 @@ def _remark(service: dict[str, object]) -> str:
 
 def _session_data(session: SessionView) -> dict[str, object]:
     data = asdict(session)
-    return {name: data[name] for name in ("session_id", "task_name", "state", "message", "n_trials", "device_seconds")}
+    return {
+        name: data[name]
+        for name in ("session_id", "task_name", "state", "message", "n_trials", "device_seconds", "night_id")
+    }
+
+
+def _night_data(night: NightView) -> dict[str, object]:
+    data = asdict(night)
+    kept = {name: data[name] for name in ("night_id", "sweep", "state", "message", "created_at", "finish_by")}
+    cells = [{"cell": cell.cell, "session_id": cell.session_id} for cell in night.cells]
+    return kept | {"cells": cells}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,9 +16,11 @@ from nightlab.failure import wrong_use
 from nightlab.output import note, print_json
 
 from .options import HomeOption, JsonOption, home_folder
+from .sweep_argument import examined, read_sweep
 
 if TYPE_CHECKING:
     from agent.sweeps.sweep import Sweep
+    from nightlab.schedule.crontab_text import LineState
     from nightlab.schedule.installed import Installed
 
 INSTALL_EPILOG = 'Example:  nightlab sweep install digits.yaml --at "30 22 * * 1-5"'
@@ -45,7 +48,7 @@ def install(
     from nightlab.shell import named_python, present_python
 
     folder, path = home_folder(home), file.expanduser().resolve()
-    sweep, expression = _read_sweep(path), _expression(at)
+    sweep, expression = read_sweep(path), _expression(at)
     before = read_installed(folder, sweep.sweep)
     if before is not None and before.file != str(path):
         raise wrong_use(
@@ -66,7 +69,7 @@ def install(
     )
     save_installed(folder, installed)
     try:
-        shown = _put(folder, installed)
+        put = _put(folder, installed)
         if before is not None and before.kind != installed.kind:
             _remove(folder, before)
     except BaseException:
@@ -75,7 +78,7 @@ def install(
         else:
             save_installed(folder, before)
         raise
-    _tell(sweep, installed, shown, as_json)
+    _tell(sweep, installed, put, as_json)
 
 
 def uninstall(
@@ -84,6 +87,7 @@ def uninstall(
     as_json: JsonOption = False,
 ) -> None:
     """Take exactly that line or timer away again. A night that runs goes on."""
+    from nightlab.schedule.crontab_text import LineState
     from nightlab.schedule.installed import all_installed, forget_installed
 
     folder = home_folder(home)
@@ -93,24 +97,17 @@ def uninstall(
     if found is None:
         names = ", ".join(one.sweep for one in known) or "none"
         raise wrong_use(f"no sweep {name!r} is installed here; installed: {names}.", code="not_installed", path="name")
-    was_there = _remove(folder, found)
+    before = _remove(folder, found)
     forget_installed(folder, found.sweep)
     if as_json:
-        print_json({"sweep": found.sweep, "kind": found.kind, "was_there": was_there})
+        was_there = before is not LineState.ABSENT
+        print_json({"sweep": found.sweep, "kind": found.kind, "was_there": was_there, "line_was": before})
         return
     print(f"{found.sweep} is not started by {found.kind} any more")
-    if not was_there:
+    if before is LineState.ABSENT:
         note("its line had been taken away before")
-
-
-def _read_sweep(path: Path) -> Sweep:
-    from agent.sweeps.sweep_file import SweepError, load_sweep
-
-    try:
-        return load_sweep(path)
-    except SweepError as error:
-        where = error.problems[0].path if error.problems else None
-        raise wrong_use(str(error), code="bad_sweep", path=where) from error
+    elif before is LineState.COMMENTED_OUT:
+        note("its line was commented out; that one is taken away too")
 
 
 def _expression(at: str) -> str:
@@ -123,45 +120,100 @@ def _expression(at: str) -> str:
         raise wrong_use(f"--at: {error}", code="bad_cron_line", path="at") from error
 
 
-def _put(home: Path, installed: Installed) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Put:
+    """What was written."""
+
+    shown: str
     """The line, or the timer's name."""
-    from nightlab.schedule.crontab import line_of, mark_of, put_line
+    before: LineState
+    zones: Mapping[str, str] = field(default_factory=dict)
+    """Time zones that the crontab sets before the line."""
+
+
+def _put(home: Path, installed: Installed) -> _Put:
+    from nightlab.schedule.crontab import put_line, zones_for
+    from nightlab.schedule.crontab_text import LineState, line_of, mark_of
     from nightlab.schedule.units import put_units, sweep_units, unit_name
 
     argv = [installed.executable, "-P", "-m", "nightlab.schedule.start", str(home), installed.sweep]
     if installed.kind == "cron":
         mark = mark_of(f"sweep {installed.sweep}", home)
         line = line_of(installed.expression, argv, mark)
-        put_line(line, mark)
-        return line
+        before = put_line(line, mark)
+        return _Put(shown=line, before=before, zones=zones_for(mark))
     name = unit_name(f"sweep-{installed.sweep}", home)
     put_units(sweep_units(name, installed.sweep, installed.expression, argv), enable=f"{name}.timer")
-    return f"{name}.timer"
+    return _Put(shown=f"{name}.timer", before=LineState.ABSENT)
 
 
-def _remove(home: Path, installed: Installed) -> bool:
-    from nightlab.schedule.crontab import mark_of, remove_line
+def _remove(home: Path, installed: Installed) -> LineState:
+    from nightlab.schedule.crontab import remove_line
+    from nightlab.schedule.crontab_text import LineState, mark_of
     from nightlab.schedule.units import remove_units, unit_name
 
     if installed.kind == "cron":
         return remove_line(mark_of(f"sweep {installed.sweep}", home))
     name = unit_name(f"sweep-{installed.sweep}", home)
-    return remove_units([f"{name}.timer", f"{name}.service"], disable=f"{name}.timer")
+    was_there = remove_units([f"{name}.timer", f"{name}.service"], disable=f"{name}.timer")
+    return LineState.IN_FORCE if was_there else LineState.ABSENT
 
 
-def _tell(sweep: Sweep, installed: Installed, shown: str, as_json: bool) -> None:
+def _tell(sweep: Sweep, installed: Installed, put: _Put, as_json: bool) -> None:
     from agent.sweeps.calendar import told, zone
     from agent.sweeps.starts import next_starts
+    from nightlab.schedule.crontab_text import LineState
 
     here = zone(None)
     coming = next_starts(installed.expression, here, installed.at, N_SHOWN)
+    warnings = [*_zone_warnings(sweep, put.zones, installed.at), *_night_warnings(installed)]
     if as_json:
-        print_json({**asdict(installed), "line": shown, "next": coming})
+        said = {"line": put.shown, "line_was": put.before, "next": coming, "warnings": warnings}
+        print_json({**asdict(installed), **said})
         return
-    print(f"{installed.sweep} is started by {installed.kind}: {shown}")
+    print(f"{installed.sweep} is started by {installed.kind}: {put.shown}")
     print(f"next: {', '.join(told(one, here) for one in coming)} (this machine's time)")
     if sweep.time_zone is not None:
         there = zone(sweep.time_zone)
         print(f"      {', '.join(told(one, there) for one in coming)} ({sweep.time_zone})")
+    if put.before is LineState.COMMENTED_OUT:
+        note("its line was commented out; it is in force again")
+    for warning in warnings:
+        note(f"! {warning}")
     if installed.kind == "systemd":
         note("timers of a user run while he is logged in; at any time after: loginctl enable-linger")
+
+
+def _night_warnings(installed: Installed) -> list[str]:
+    """Why a night that started now would not run: said, since what is missing may come before the first start."""
+    found = examined(Path(installed.file), installed.python)
+    return [f"no night would run now: {one.path}: {one.message}" for one in found.problems] + [
+        f"{one.path}: {one.message}" for one in found.addresses
+    ]
+
+
+def _zone_warnings(sweep: Sweep, zones: Mapping[str, str], now: float) -> list[str]:
+    """What a time zone that the crontab sets before the line does to the sweep, where it is another than its own."""
+    from agent.sweeps.calendar import BadTime, is_same_clock, zone
+
+    wanted = {
+        "this machine's": zone(None),
+        **({sweep.time_zone: zone(sweep.time_zone)} if sweep.time_zone is not None else {}),
+    }
+    effects = {
+        "CRON_TZ": "crons that know it (cronie) read the five fields in that zone, Debian's in this machine's",
+        "TZ": "the starts stay where they are, but logs and messages of the night tell times in that zone",
+    }
+    said = []
+    for name, value in zones.items():
+        try:
+            set_to = zone(value.removeprefix(":"))
+            others = [where for where, one in wanted.items() if not is_same_clock(set_to, one, now)]
+        except BadTime:
+            others = list(wanted)
+        if others:
+            said.append(
+                f"the crontab sets {name}={value} before this line, another zone than {' and '.join(others)}: "
+                f"{effects[name]}. Move the line above it: crontab -e"
+            )
+    return said

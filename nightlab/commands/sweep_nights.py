@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nightlab.failure import wrong_use
+from nightlab.failure import Failure, wrong_use
 from nightlab.moments import moment
 from nightlab.output import ago, duration, note, plural, print_json, print_table, print_words
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from agent.store.nights import NightStore
     from agent.store.store import AgentStore
     from agent.sweeps.views import NightView
+    from nightlab.schedule.crontab_text import LineState
     from nightlab.schedule.installed import Schedule
 
 LIST_EPILOG = "Example:  nightlab sweep list"
@@ -38,6 +40,7 @@ NightName = Annotated[
 def list_sweeps(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """List sweeps: their newest night, how it ended, when they start next, which starts did not come."""
     from agent.store.nights import NightStore
+    from nightlab.schedule.crontab_text import LineState
     from nightlab.schedule.installed import schedules
 
     folder = home_folder(home)
@@ -45,9 +48,10 @@ def list_sweeps(home: HomeOption = None, as_json: JsonOption = False) -> None:
         nights = NightStore(store)
         found = {name: nights.nights(name) for name in nights.sweeps()}
     due = {one.sweep: one for one in schedules(folder, time.time())}
+    lines = {name: _line_state(folder, one) for name, one in due.items()}
     if as_json:
         names = sorted({*found, *due})
-        print_json([_row_data(name, found.get(name, []), due.get(name)) for name in names])
+        print_json([_row_data(name, found.get(name, []), due.get(name), lines.get(name)) for name in names])
         return
     if not found and not due:
         print("no sweep has run yet; run one with: nightlab sweep run FILE")
@@ -59,18 +63,37 @@ def list_sweeps(home: HomeOption = None, as_json: JsonOption = False) -> None:
     if rows:
         print_table(("sweep", "last", "night", "started", "#nights", "note"), rows, state_column=1)
     for one in due.values():
-        print(f"{one.sweep} is started next at {moment(one.next_at)} by {one.kind}")
+        line = lines[one.sweep]
+        if line is None or line is LineState.IN_FORCE:
+            print(f"{one.sweep} is started next at {moment(one.next_at)} by {one.kind}")
+        else:
+            what = "is commented out" if line is LineState.COMMENTED_OUT else "is gone"
+            again = f'nightlab sweep install {shlex.quote(one.file)} --at "{one.expression}"'
+            print(f"! {one.sweep} is not started: its line in the crontab {what}; put it back with: {again}")
         if one.missed:
             times = plural(len(one.missed), "start")
             print(f"! {one.sweep}: {times} did not come, the last at {moment(one.missed[-1])}: was the machine off?")
 
 
-def _row_data(name: str, nights: list[NightView], due: Schedule | None) -> dict[str, object]:
+def _line_state(folder: Path, due: Schedule) -> LineState | None:
+    """Of its line in the crontab; None: it is started by systemd, or the crontab can not be read now."""
+    from nightlab.schedule.crontab import marked_line_state
+    from nightlab.schedule.crontab_text import mark_of
+
+    if due.kind != "cron":
+        return None
+    try:
+        return marked_line_state(mark_of(f"sweep {due.sweep}", folder))
+    except Failure:
+        return None
+
+
+def _row_data(name: str, nights: list[NightView], due: Schedule | None, line: LineState | None) -> dict[str, object]:
     return {
         "sweep": name,
         "n_nights": len(nights),
         "last": asdict(nights[-1]) if nights else None,
-        "schedule": None if due is None else asdict(due),
+        "schedule": None if due is None else asdict(due) | {"line": line},
     }
 
 

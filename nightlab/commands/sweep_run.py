@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nightlab.failure import ExitCode, Failure, unreachable, work_failed, wrong_use
+from nightlab.failure import ExitCode, Failure, unreachable, work_failed
 from nightlab.output import note, print_json
 
 from .agent_store import agent_store
 from .options import HomeOption, JsonOption, home_folder
+from .sweep_argument import prepared_night
 
 if TYPE_CHECKING:
     from agent.store.nights import NightStore
     from agent.sweeps.prepare import PreparedNight
     from agent.sweeps.views import NightView
-    from agent.task import Task
 
 RUN_EPILOG = """\b
 Exit codes: 0 done or skipped, 10 its hour came first, 11 a budget ended it, 20 a regression was found,
@@ -33,6 +33,8 @@ Example:  nightlab sweep run digits.yaml"""
 POLL_S = 1.0
 SLACK_S = 180.0
 """After its hour, so long a night may take to conclude; then this command ends all the same."""
+SETTLE_S = 180.0
+"""After its end, so long its page and its messages may take; they come also without this command."""
 RESTART_EVERY_S = 15.0
 EXIT_DEADLINE = 10
 EXIT_BUDGET = 11
@@ -58,7 +60,9 @@ def run(
     on: the agent service has it. End it with: nightlab sweep stop NAME.
     """
     folder = home_folder(home)
-    prepared = _prepared(file, python)
+    prepared = prepared_night(file, python)
+    for one in prepared.notes:
+        note(f"{one.path}: {one.message}")
     try:
         with _signals_raised():
             ended = _run(folder, prepared)
@@ -69,25 +73,9 @@ def run(
         print_json(asdict(ended))
     else:
         print(one_line(ended))
-    code = exit_code(ended, is_hour_missed=_is_hour_missed(prepared))
+    code = exit_code(ended, is_hour_missed=_is_hour_missed(prepared, ended))
     if code:
         raise typer.Exit(code)
-
-
-def _prepared(file: Path, python: str | None) -> PreparedNight:
-    from agent.sweeps.prepare import prepare_night
-    from agent.sweeps.sweep_file import SweepError
-
-    from .task_argument import read_task
-
-    def read(path: Path) -> Task:
-        return read_task(path, python=python)
-
-    try:
-        return prepare_night(file, read_task=read, now=time.time())
-    except SweepError as error:
-        path = error.problems[0].path if error.problems else None
-        raise wrong_use(str(error), code="bad_sweep", path=path) from error
 
 
 def _run(folder: Path, prepared: PreparedNight) -> NightView:
@@ -111,13 +99,17 @@ def _run(folder: Path, prepared: PreparedNight) -> NightView:
 
 
 def _followed(nights: NightStore, night: NightView, upkeep: _Upkeep) -> NightView:
-    """The night when it has ended.
+    """The night when it has ended, its page is written and everybody told.
 
     Raises:
         Failure: it has not, long after its hour.
     """
-    while night.ended_at is None:
-        if night.finish_by is not None and time.time() > night.finish_by + SLACK_S:
+    while night.settled_at is None:
+        now = time.time()
+        if night.ended_at is not None and now > night.ended_at + SETTLE_S:
+            note(f"{night.night_id} has ended; its page and its messages are still to come")
+            return night
+        if night.ended_at is None and night.finish_by is not None and now > night.finish_by + SLACK_S:
             raise work_failed(
                 f"{night.night_id} has not ended, {SLACK_S:.0f} s after its hour; see nightlab status and the logs "
                 f"below {upkeep.folder / 'logs'}",
@@ -125,14 +117,6 @@ def _followed(nights: NightStore, night: NightView, upkeep: _Upkeep) -> NightVie
             )
         upkeep.look()
         time.sleep(POLL_S)
-        night = nights.night(night.night_id)
-    # The page and who was told are written after the end.
-    for _ in range(60):
-        if night.report_html is not None and not nights.is_held(night.night_id):
-            break
-        if night.outcome == "skipped":
-            break
-        time.sleep(0.25)
         night = nights.night(night.night_id)
     return night
 
@@ -194,9 +178,10 @@ def _signals_raised() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _is_hour_missed(prepared: PreparedNight) -> bool:
-    """Whether a start that did nothing was outside its window or waited in vain; else the night before still ran."""
-    return prepared.outside is not None or prepared.sweep.overlap != "skip"
+def _is_hour_missed(prepared: PreparedNight, night: NightView) -> bool:
+    """Whether a start that did nothing came at a wrong time or waited in vain; else the night before still ran."""
+    is_late = prepared.finish_by is not None and night.created_at >= prepared.finish_by
+    return prepared.outside is not None or prepared.sweep.overlap != "skip" or is_late
 
 
 def exit_code(night: NightView, *, is_hour_missed: bool) -> int:

@@ -7,52 +7,28 @@ unusual lines not always as they were.
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
-from collections.abc import Sequence
-from hashlib import sha256
-from pathlib import Path
+from collections.abc import Mapping
 
 from nightlab.failure import Failure, work_failed
 
-MAX_COMMAND = 990
-"""Debian's cron cuts a command at 1000 characters."""
+from .crontab_text import LineState, edited, line_state, zones_before
+
 N_TRIES = 3
 TIMEOUT_S = 30.0
 
 
-def mark_of(what: str, home: Path) -> str:
-    """The end of the line that belongs to it; two homes never share one."""
-    return f"# nightlab {what} (home {sha256(os.fsencode(home)).hexdigest()[:8]})"
-
-
-def line_of(when: str, argv: Sequence[str], mark: str) -> str:
-    """A line of a crontab: quoted for the shell, and % escaped, which cron would take for a line break.
-
-    Raises:
-        Failure: cron could not hold it.
-    """
-    command = f"{shlex.join(argv)} {mark}".replace("%", "\\%")
-    if "\n" in command or len(command) > MAX_COMMAND:
-        raise work_failed(
-            "the paths of the interpreter and of the home are too long for a line of the crontab, or have a line break "
-            "in them; use shorter ones, or --systemd.",
-            code="crontab_line_too_long",
-        )
-    return f"{when} {command}"
-
-
-def put_line(line: str, mark: str) -> None:
-    """The line becomes the only one with its mark, in the place of the one before or at the end.
+def put_line(line: str, mark: str) -> LineState:
+    """The line becomes the only one with its mark, in the place of the one before or at the end; what was there.
 
     Raises:
         Failure: no crontab program, or it refuses.
     """
-    _edit(mark, line)
+    return _edit(mark, line)
 
 
-def remove_line(mark: str) -> bool:
-    """Whether there was one.
+def remove_line(mark: str) -> LineState:
+    """Takes it away, commented out or not; what was there.
 
     Raises:
         Failure: as `put_line`.
@@ -60,46 +36,34 @@ def remove_line(mark: str) -> bool:
     return _edit(mark, None)
 
 
-def marked_line(mark: str) -> str | None:
-    """The line in force, or None.
+def marked_line_state(mark: str) -> LineState:
+    """
+    Raises:
+        Failure: as `put_line`.
+    """
+    return line_state(_read(), mark)
+
+
+def zones_for(mark: str) -> Mapping[str, str]:
+    """Time zones that the crontab sets before the marked line, by `CRON_TZ` and `TZ`.
 
     Raises:
         Failure: as `put_line`.
     """
-    return next((os.fsdecode(line) for line in _read().splitlines() if _has_mark(line, mark)), None)
+    return zones_before(_read(), mark)
 
 
-def edited(before: bytes, line: bytes | None, mark: str) -> bytes:
-    """The crontab with that one marked line, or without any. All other bytes are kept."""
-    kept: list[bytes] = []
-    for one in before.splitlines(keepends=True):
-        if not _has_mark(one, mark):
-            kept.append(one)
-        elif line is not None:
-            kept.append(line + b"\n")
-            line = None
-    if line is not None:
-        if kept and not kept[-1].endswith(b"\n"):
-            kept[-1] += b"\n"
-        kept.append(line + b"\n")
-    return b"".join(kept)
-
-
-def _has_mark(line: bytes, mark: str) -> bool:
-    return line.rstrip().endswith(os.fsencode(mark)) and not line.lstrip().startswith(b"#")
-
-
-def _edit(mark: str, line: str | None) -> bool:
+def _edit(mark: str, line: str | None) -> LineState:
     for _ in range(N_TRIES):
         before = _read()
         after = edited(before, None if line is None else os.fsencode(line), mark)
         if after == before:
-            return False
+            return line_state(before, mark)
         if _read() != before:
             continue  # Somebody edits it too: theirs first.
         _write(after)
         if _read() == after:
-            return True
+            return line_state(before, mark)
     raise work_failed(
         "the crontab is changed by somebody else at the same time; do this again when it is left alone, and look at "
         "it with: crontab -l",

@@ -14,7 +14,7 @@ from agent.planner.configuration import configuration_id
 from agent.planner.history import History, Proposal
 from agent.store.fenced import FencedWriter
 from agent.store.shelf import Shelf
-from agent.store.views import Purpose, TrialState, TrialView
+from agent.store.views import Expected, Purpose, TrialFacts, TrialState, TrialView
 from agent.task import Task
 
 
@@ -134,3 +134,13 @@ def test_thoughts_survive_the_process_that_had_them(world: World) -> None:
     Ahead(task, mind, a_shelf(world), lambda: 2).tell(History.of([]))
     after = Ahead(task, Mind(), a_shelf(world), lambda: 2)
     assert after.ask(History.of([]), 9) == [a_proposal(0.1), a_proposal(0.3)]
+
+
+def test_a_thought_keeps_its_prediction_and_where_it_comes_from(world: World) -> None:
+    origin = TrialFacts(expected=Expected(probability=0.6, effect=None), prompt="suggest@1f", model="small")
+    proposal = replace(a_proposal(0.1), facts=origin)
+    a_shelf(world).put("slow", [proposal], premise=None, took_s=1.0)
+    [thought] = a_shelf(world).thoughts("slow")
+    assert thought.proposal == proposal
+    [trial] = with_waiting(History.of([]), [thought]).trials
+    assert trial.facts == origin

@@ -143,11 +143,13 @@ def test_a_night_whose_process_dies_again_and_again_is_given_up_with_its_log_and
     service = threading.Thread(target=run_service, args=(tmp_path,), kwargs=given)
     service.start()
     try:
-        until(lambda: nights.night(night.night_id).state is NightState.ENDED)
+        until(lambda: nights.night(night.night_id).settled_at is not None)
     finally:
         leaving.set()
         service.join()
-    assert n_started == [night.night_id] * N_CRASHES
+    n_for_page = n_started.count(night.night_id) - N_CRASHES
+    assert n_for_page == N_CRASHES, "the page of a night that was given up is tried, and given up too"
+    assert nights.night(night.night_id).state is NightState.ENDED
     found = nights.night(night.night_id)
     assert found.outcome is NightOutcome.FAILED
     assert "exit code 4" in found.message

@@ -25,7 +25,7 @@ from agent.store.record import SessionRecord
 from agent.store.schema import open_engine
 from agent.store.store import AgentStore, SessionHeld, SessionNotFound, SessionNotRunnable
 from agent.store.tables import HEAD, metadata
-from agent.store.views import FinalResult, Interval, Purpose, SessionState, TrialState
+from agent.store.views import Expected, FinalResult, Interval, Purpose, SessionState, TrialFacts, TrialState
 
 __all__ = ["postgres_url", "store"]  # fixtures
 
@@ -150,6 +150,17 @@ def test_a_failed_session_that_is_resumed_gets_its_trials_back(store: AgentStore
     again = store.trials("s1")[0]
     assert (again.state, again.submission, again.note) == (TrialState.PROPOSED, 2, None)
     assert store.session("s1").device_seconds == 5.0
+
+
+def test_a_trial_that_is_given_back_keeps_where_it_comes_from(store: AgentStore, writer: FencedWriter) -> None:
+    book = TrialBook(writer)
+    origin = TrialFacts(expected=Expected(probability=0.7, effect=0.02), prompt="suggest@1f", model="small", brief="b1")
+    trial = book.propose([replace(a_proposal(), facts=origin)])[0]
+    failed = replace(trial, state=TrialState.INVALID, facts=replace(origin, device_model="H100", partial_value=0.1))
+    book.record([failed])
+    SessionRecord(writer).conclude(SessionState.FAILED, "boom")
+    store.request_resume("s1")
+    assert store.trials("s1")[0].facts == origin
 
 
 def test_numbers_of_withdrawn_proposals_are_not_used_again(store: AgentStore, writer: FencedWriter) -> None:

@@ -5,21 +5,28 @@ from __future__ import annotations
 import pytest
 
 from agent.store.views import SessionState
-from agent.sweeps.night import SLACK_S, CellFacts, Conclude, Continue, Next, StopAll, next_step
+from agent.sweeps.night import SLACK_S, AskedToStop, CellFacts, Conclude, Continue, Next, StopAll, next_step, patience_s
 from agent.sweeps.views import NightOutcome
 
 RUN, STOPPING, STOPPED = SessionState.RUNNING, SessionState.STOPPING, SessionState.STOPPED
+GRACE_S = 45.0
 DONE, FAILED = SessionState.FINISHED, SessionState.FAILED
 
 
 def step(
-    *states: SessionState | None, now: float = 0.0, asked: NightOutcome | None = None, n: int = 1, **more: bool
+    *states: SessionState | None,
+    now: float = 0.0,
+    asked: NightOutcome | None = None,
+    n: int = 1,
+    finish_by: float | None = 100.0,
+    **more: bool,
 ) -> Next:
     cells = [
         CellFacts(position=place, state=state, n_measured=n if state is not None else 0, message="why", **more)
         for place, state in enumerate(states)
     ]
-    return next_step(cells, cells_at_once=2, finish_by=100.0, asked_to_stop=asked, now=now)
+    stop = None if asked is None else AskedToStop(outcome=asked, at=0.0, grace_s=GRACE_S)
+    return next_step(cells, cells_at_once=2, finish_by=finish_by, stop=stop, now=now)
 
 
 def outcome(found: Next) -> NightOutcome:
@@ -62,6 +69,14 @@ def test_sessions_that_left_before_the_hour_because_nothing_more_fits_end_by_it(
 def test_somebody_who_ends_it_names_how_it_ended() -> None:
     assert step(RUN, asked=NightOutcome.REPLACED) == StopAll(positions=(0,))
     assert outcome(step(STOPPED, None, asked=NightOutcome.REPLACED)) is NightOutcome.REPLACED
+
+
+def test_a_stop_of_a_night_without_an_hour_waits_for_the_grace_of_its_jobs_and_no_longer() -> None:
+    late = patience_s(GRACE_S)
+    assert late == SLACK_S + GRACE_S
+    asked = NightOutcome.STOPPED
+    assert step(STOPPING, asked=asked, finish_by=None, now=late - 1) == StopAll(positions=(0,))
+    assert outcome(step(STOPPING, asked=asked, finish_by=None, now=late)) is NightOutcome.STOPPED
 
 
 def test_a_night_without_any_value_has_failed_and_says_why() -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import pytest
 from agent_stores import postgres_url, store
 from agent_worlds import a_task
+from alembic import command
+from alembic.config import Config
 
+import agent.store.migrations as migrations
 from agent.store.nights import NightFenceLost, NightHeld, NightStore, Start
+from agent.store.schema import open_engine, writing
 from agent.store.store import AgentStore
 from agent.store.views import SessionState
 from agent.sweeps.cells import Cell
@@ -149,3 +154,23 @@ def test_one_night_of_a_sweep_is_the_reference(nights: NightStore) -> None:
     for night_id in ids:
         nights.accept(night_id)
     assert [night.is_reference for night in nights.nights("digits")] == [False, True]
+
+
+def test_a_home_of_the_release_before_owes_no_pages_of_nights_that_had_ended(tmp_path: Path) -> None:
+    engine = open_engine(f"sqlite:///{tmp_path / 'agent.db'}")
+    with writing(engine) as connection:
+        config = Config()
+        config.set_main_option("script_location", str(Path(str(migrations.__file__)).parent))
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0003")
+        for number, state, ended_at in ((1, "ended", 5.0), (2, "stopping", None)):
+            connection.exec_driver_sql(
+                "INSERT INTO nights (night_id, sweep, number, file, sweep_json, state, stop_outcome, message, "
+                "created_at, ended_at, fence, is_reference) "
+                "VALUES (?, 'd', ?, 'f', '{}', ?, 'stopped', '', 3.0, ?, 0, 0)",
+                (f"d-n{number}", number, state, ended_at),
+            )
+    engine.dispose()
+    nights = NightStore(AgentStore.open(tmp_path))
+    assert nights.runnable() == ["d-n2"]
+    assert [(one.settled_at, one.stop_asked_at) for one in nights.nights("d")] == [(5.0, 3.0), (None, 3.0)]

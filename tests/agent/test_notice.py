@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from agent.notices.notice import plain
 from agent.report.night.sample import sample_night
-from agent.sweeps.notice import notice, occasion_for, occasions, plain
+from agent.sweeps.notice import notice, occasion_for, occasions
 from agent.sweeps.sweep import Notification
 from agent.sweeps.views import NightOutcome, NightSummary
 

@@ -18,7 +18,7 @@ from agent.planner.plan import Phase, Plan, first_plan, next_work, reopened, rev
 from agent.planner.plan_text import plan_from_json, plan_to_json
 from agent.planner.ranking import ranking
 from agent.planner.verdict import conclude
-from agent.store.views import ParamValue, Purpose, TrialState, TrialView
+from agent.store.views import Expected, ParamValue, Purpose, TrialFacts, TrialState, TrialView
 from agent.task import Task
 
 NOTHING_SPENT = Spend(device_seconds=0.0, wall_seconds=0.0, n_slots=2)
@@ -62,6 +62,17 @@ def test_a_challenger_gets_a_claim_and_its_share_before_its_first_value_is_read(
     assert claim.alpha == pytest.approx(error_budget(task).share(1))
     assert claim.n_pairs == 0
     assert "h2 is opened" in plan.reason
+
+
+def test_what_a_challengers_arm_had_predicted_is_what_will_be_scored() -> None:
+    task = a_task(budgets={"trials": 6})
+    said = TrialFacts(expected=Expected(probability=1.0, effect=0.2), model="small")
+    first, good, other = searched(task)
+    plan = after(task, [first, replace(good, facts=said), other, *race(task, 12)])
+    claim = plan.hypotheses[1]
+    assert (claim.prediction.probability, claim.prediction.effect, claim.prediction.made_by) == (0.99, 0.2, "small")
+    assert claim.status is Status.SUPPORTED
+    assert claim.brier == pytest.approx(0.0001)
 
 
 def test_challengers_are_opened_in_the_order_in_which_they_were_sent_into_the_race() -> None:

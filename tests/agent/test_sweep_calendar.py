@@ -56,6 +56,25 @@ def at(text: str, name: str = BERLIN, fold: int = 0) -> float:
             at("2026-10-03 22:00", "Australia/Lord_Howe"),
             at("2026-10-04 02:30", "Australia/Lord_Howe"),
         ),
+        # begun in the hour that comes twice, its first and its second time
+        ("07:00", BERLIN, at("2026-10-25 02:30", fold=0), at("2026-10-25 02:30", fold=0) + 5.5 * 3600),
+        ("07:00", BERLIN, at("2026-10-25 02:30", fold=1), at("2026-10-25 02:30", fold=1) + 4.5 * 3600),
+        ("03:00", BERLIN, at("2026-10-25 02:59", fold=0), at("2026-10-25 02:59", fold=0) + 3660),
+        # begun right after the hour that is skipped, and in the minute before it
+        ("07:00", BERLIN, at("2026-03-29 03:00"), at("2026-03-29 03:00") + 4 * 3600),
+        ("02:30", BERLIN, at("2026-03-29 01:59"), at("2026-03-29 01:59") + 60),
+        ("02:30", BERLIN, at("2026-03-29 03:00"), at("2026-03-30 02:30")),
+        # a zone that skips midnight: the day begins at 01:00
+        (
+            "00:00",
+            "America/Santiago",
+            at("2026-09-05 22:00", "America/Santiago"),
+            at("2026-09-06 01:00", "America/Santiago"),
+        ),
+        ("2026-03-29 02:30", BERLIN, at("2026-03-28 22:30"), at("2026-03-29 03:00")),
+        ("2026-10-25 02:30", BERLIN, at("2026-10-24 22:30"), at("2026-10-25 02:30", fold=0)),
+        ("2028-02-29 07:00", BERLIN, at("2028-02-27 22:30"), at("2028-02-29 07:00")),
+        ("07:00", BERLIN, at("2028-02-29 22:30"), at("2028-03-01 07:00")),
         ("2026-12-24 07:00", BERLIN, at("2026-12-02 22:30"), at("2026-12-24 07:00")),
         ("2026-12-24T07:00+00:00", BERLIN, at("2026-12-02 22:30"), at("2026-12-24 08:00")),
     ],
@@ -91,6 +110,39 @@ def test_a_time_that_can_not_be_kept_is_refused_with_what_to_write(text: str, sa
 )
 def test_a_window_has_its_first_minute_and_not_its_last(window: str, moment: str, expected: bool) -> None:
     assert is_open(window_of(window), zone(BERLIN), at(moment)) is expected
+
+
+@pytest.mark.parametrize(
+    ("window", "now", "expected"),
+    [
+        # closed at the first 02:30: the second one opens nothing
+        ("22:00-02:30", at("2026-10-25 02:15", fold=0), True),
+        ("22:00-02:30", at("2026-10-25 02:30", fold=0), False),
+        ("22:00-02:30", at("2026-10-25 02:15", fold=1), False),
+        # open since the first 02:30, and not closed in between
+        ("02:30-07:00", at("2026-10-25 02:15", fold=0), False),
+        ("02:30-07:00", at("2026-10-25 02:30", fold=0), True),
+        ("02:30-07:00", at("2026-10-25 02:15", fold=1), True),
+        ("02:15-02:45", at("2026-10-25 02:30", fold=0), True),
+        ("02:15-02:45", at("2026-10-25 02:30", fold=1), False),
+        # its first minutes are skipped, its last ones, all of it
+        ("02:30-07:00", at("2026-03-29 01:59"), False),
+        ("02:30-07:00", at("2026-03-29 03:00"), True),
+        ("22:00-02:30", at("2026-03-29 01:59"), True),
+        ("22:00-02:30", at("2026-03-29 03:00"), False),
+        ("02:15-02:45", at("2026-03-29 01:59"), False),
+        ("02:15-02:45", at("2026-03-29 03:00"), False),
+        # on the day that there is every four years, and into the one after it
+        ("22:00-07:00", at("2028-02-29 06:59"), True),
+        ("22:00-07:00", at("2028-02-29 22:00"), True),
+        ("22:00-07:00", at("2028-03-01 07:00"), False),
+    ],
+)
+def test_a_window_is_open_once_a_night_whatever_the_clock_does(window: str, now: float, expected: bool) -> None:
+    where, hours = zone(BERLIN), window_of(window)
+    assert is_open(hours, where, now) is expected
+    if expected:
+        assert closes_at(hours, where, now) - now < 10 * 3600, "a night that begins now ends in this night"
 
 
 def test_a_window_opens_and_closes_next_by_the_wall_clock() -> None:

@@ -74,3 +74,41 @@ def test_starts_that_a_switched_off_machine_slept_through_are_told() -> None:
     started = [at("UTC", "2026-12-01 22:00") + 2, at("UTC", "2026-12-03 22:00") + 200]
     missed = missed_starts(line, zone, since, until, started=started)
     assert missed == [at("UTC", "2026-12-02 22:00"), at("UTC", "2026-12-04 22:00")]
+
+
+NIGHTLY = "30 22 * * *"
+
+
+@pytest.mark.parametrize(
+    ("slept", "expected"),
+    [
+        (("2026-12-02 20:00", "2026-12-02 23:30"), ["2026-12-02 22:30"]),
+        (("2026-12-03 06:00", "2026-12-03 09:00"), []),
+        (("2026-12-02 20:00", "2026-12-04 12:00"), ["2026-12-02 22:30", "2026-12-03 22:30"]),
+        (("2026-12-02 22:31", "2026-12-03 22:29"), []),
+    ],
+    ids=["over the start", "over the hour", "over two nights", "between two starts"],
+)
+def test_what_a_suspended_machine_slept_through_is_missed_and_nothing_else(
+    slept: tuple[str, str], expected: list[str]
+) -> None:
+    zone, (begin, end) = ZoneInfo("Europe/Berlin"), slept
+    since, until = at("Europe/Berlin", "2026-12-01 12:00"), at("Europe/Berlin", "2026-12-06 12:00")
+    asleep = range(int(at("Europe/Berlin", begin)), int(at("Europe/Berlin", end)))
+    started = [one for one in next_starts(NIGHTLY, zone, since, 5) if int(one) not in asleep]
+    missed = missed_starts(NIGHTLY, zone, since, until, started=started)
+    assert missed == [at("Europe/Berlin", one) for one in expected]
+
+
+@pytest.mark.parametrize(
+    ("line", "day"),
+    [("30 2 * * *", "2026-03-29"), ("30 2 * * *", "2026-10-25"), ("30 22 * * *", "2028-02-29")],
+    ids=["skipped hour", "doubled hour", "leap day"],
+)
+def test_a_start_that_came_when_the_clocks_changed_is_not_missed(line: str, day: str) -> None:
+    zone = ZoneInfo("Europe/Berlin")
+    since = at("Europe/Berlin", f"{day} 00:30") - 86400.0
+    started = [one + 2.0 for one in next_starts(line, zone, since, 3)]
+    until = started[-1] + 3600.0
+    assert missed_starts(line, zone, since, until, started=started) == []
+    assert [one + 2.0 for one in missed_starts(line, zone, since, until, started=started[::2])] == started[1:2]

@@ -195,3 +195,10 @@ def test_files_that_can_not_be_read_say_why(content: bytes | None, tmp_path: Pat
     with pytest.raises(TaskError) as caught:
         load_task(path)
     assert "can not be read" in str(caught.value)
+
+
+def test_a_file_with_an_address_lies_beside_the_task_file(tmp_path: Path) -> None:
+    text = GOOD + "notify: [{url_file: address}, {url: 'json://a', on: [approval]}]\n"
+    beside, plain = parse_task(text, source=tmp_path / "task.yaml").notify
+    assert beside.url_file == str(tmp_path.resolve() / "address")
+    assert (plain.url, plain.on) == ("json://a", ("approval",))

@@ -14,12 +14,12 @@ import psutil
 import pytest
 from loopback_servers import mail_sink, nobody, silence, webhook
 
+from agent.notices.notice import Notice
+from agent.notices.sending import scrubbed
+from agent.notices.telling import Delivery, tell
 from agent.report.night.sample import SWEEP, sample_night
 from agent.sweeps.morning import tell_of
-from agent.sweeps.notice import Notice
-from agent.sweeps.sending import scrubbed
 from agent.sweeps.sweep import Notification
-from agent.sweeps.telling import Delivery, tell
 
 NOTICE = Notice(title="digits-nightly-n3: regression", body="val_accuracy got worse: -0.01 ‹b›\nReport: /x.html")
 SECRET = "hunter2secret"

@@ -14,9 +14,13 @@ from loopback_servers import webhook
 from night_rows import put_nights
 
 from agent.report.night.sample import sample_night
+from agent.store.nights import NightStore
 from agent.store.store import AgentStore
+from agent.sweeps.cells import Cell
+from agent.sweeps.sweep import Sweep
 from agent.task import Task
 from nightlab.__main__ import main
+from nightlab.moments import moment
 
 REPORT = sample_night(n_nights=3)
 
@@ -89,6 +93,26 @@ def test_an_unknown_sweep_is_wrong_use_with_a_suggestion(run: Callable[..., Ende
     assert "did you mean 'digits-nightly'?" in ended.error["message"]
 
 
+def test_a_running_night_is_shown_by_status_and_by_the_list_of_sessions(
+    run: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NIGHTLAB_HOME", str(tmp_path))
+    sweep = Sweep.model_validate({"sweep": "tiny", "task": "t.yaml", "method": {"kind": "random", "trials": 2}})
+    cells = [Cell(name=name, task=Task.model_validate(TASK)) for name in ("toy", "toy/v2")]
+    with closing(AgentStore.open(tmp_path)) as store:
+        nights = NightStore(store)
+        nights.begin(sweep, file="s.yaml", cells=cells, finish_by=4e9)
+        nights.start_cell("tiny-n1", 0, nights.claim("tiny-n1"))
+    assert f"night tiny-n1 running, 1 of 2 cells begun, until {moment(4e9)}" in run("status").out
+    told = run("status", "--json").data
+    assert told["nights"][0]["cells"] == [
+        {"cell": "toy", "session_id": "s1"},
+        {"cell": "toy/v2", "session_id": None},
+    ]
+    assert told["sessions"][0]["night_id"] == "tiny-n1"
+    assert run("research", "list").out.splitlines()[1].split()[:4] == ["s1", "running", "toy", "tiny-n1"]
+
+
 SWEEP = """
 sweep: tiny
 task: task.yaml
@@ -117,6 +141,20 @@ def test_without_test_nothing_is_sent_and_no_address_is_shown(run: Callable[...,
     assert ended.out == "address 1: failure\n"
 
 
+def test_whom_a_task_tells_is_listed_without_addresses_and_nobody_is_wrong_use(
+    run: Callable[..., Ended], tmp_path: Path
+) -> None:
+    file = tmp_path / "task.yaml"
+    task = "task: t\nobjective: {metric: m, direction: minimize}\njob: {command: 'x {lr}'}\nbudgets: {trials: 2}\n"
+    task += "space: {lr: {type: float, low: 0.0, high: 1.0, default: 0.5}}\n"
+    file.write_text(task + "notify: [{url: 'json://secret', on: [approval, ended]}]\n")
+    assert run("research", "notify", str(file)).out == "address 1: approval, ended\n"
+    file.write_text(task)
+    ended = run("research", "notify", str(file), "--json")
+    assert ended.exit_code == 2
+    assert "nobody is told of its sessions" in ended.error["message"]
+
+
 @pytest.mark.parametrize(
     ("text", "path", "said"),
     [
@@ -135,3 +173,26 @@ def test_a_sweep_file_with_problems_is_wrong_use_with_its_path(
     assert ended.exit_code == 2
     assert ended.error["path"] == path
     assert said in ended.error["message"]
+
+
+def test_check_tells_all_by_place_in_the_sweep_and_exits_as_wrong_use(
+    run: Callable[..., Ended], tmp_path: Path
+) -> None:
+    file = tmp_path / "tiny.yaml"
+    file.write_text(SWEEP.replace("[0.1]", "[0.1, 0.10]") + "finish_by: '7'\n")
+    broken = run("sweep", "check", str(file), "--json")
+    assert broken.exit_code == 2
+    assert [one["path"] for one in broken.data["problems"]] == ["finish_by", "task"]
+    assert "task.yaml: can not be read" in broken.data["problems"][1]["message"]
+    task = "task: t\nobjective: {metric: m, direction: minimize}\njob: {command: run, args_style: argparse}\n"
+    task += "budgets: {trials: 2}\nspace: {lr: {type: float, low: 0.0, high: 1.0, default: 0.5}}\n"
+    (tmp_path / "task.yaml").write_text(task)
+    file.write_text(SWEEP.replace("[0.1]", "[0.1, 0.10]"))
+    good = run("sweep", "check", str(file))
+    assert good.exit_code == 0
+    assert good.out.splitlines() == [
+        "note: method.values.lr.1: 0.1 is there already (method.values.lr.0)",
+        "tiny can run: 1 cell",
+    ]
+    file.write_text("sweep: [1]\n")
+    assert {one["path"] for one in run("sweep", "check", str(file), "--json").data["problems"]} == {"sweep", "method"}

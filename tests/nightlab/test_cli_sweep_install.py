@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from cli_process import Ended, nightlab
 
-from nightlab.schedule.crontab import edited, line_of, mark_of
+from nightlab.__main__ import main
+from nightlab.schedule.crontab_text import LineState, edited, line_of, line_state, mark_of, zones_before
 from nightlab.schedule.installed import schedules
 from nightlab.schedule.units import calendar_lines, service_unit, sweep_units
 
@@ -164,6 +165,54 @@ def test_missed_starts_are_counted_from_the_install(place: Place) -> None:
 def test_a_line_without_its_end_is_ended_first() -> None:
     mark = mark_of("sweep digits", Path("/home/x"))
     assert edited(BEFORE, f"@daily y {mark}".encode(), mark) == BEFORE + f"\n@daily y {mark}\n".encode()
+
+
+def test_a_commented_out_line_is_ours_and_is_replaced_or_taken_away_whole() -> None:
+    mark = mark_of("sweep digits", Path("/home/x"))
+    ours, disabled = f"@daily y {mark}\n".encode(), f"# #0 22 * * * y {mark}\n".encode()
+    remark = f"# why {mark}\n{mark}\n".encode()
+    assert line_state(remark + ours, mark) is LineState.IN_FORCE
+    assert line_state(disabled + ours, mark) is LineState.IN_FORCE
+    assert line_state(remark + disabled, mark) is LineState.COMMENTED_OUT
+    assert line_state(remark, mark) is LineState.ABSENT
+    assert edited(remark + disabled + BEFORE + b"\n" + ours, ours.strip(), mark) == remark + ours + BEFORE + b"\n"
+    assert edited(remark + disabled, None, mark) == remark
+
+
+def test_zones_that_count_for_a_line_are_the_last_ones_set_before_it() -> None:
+    mark = mark_of("sweep digits", Path("/home/x"))
+    text = f'TZ=UTC\n# CRON_TZ=UTC\n "CRON_TZ" = "Asia/Tokyo" \nTZ = :Europe/Berlin\n@daily y {mark}\nCRON_TZ=UTC\n'
+    assert zones_before(text.encode(), mark) == {"CRON_TZ": "Asia/Tokyo", "TZ": ":Europe/Berlin"}
+
+
+def test_a_line_that_is_commented_out_or_under_another_zone_is_told(
+    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", f"{place.bin}:{os.defpath}")
+    monkeypatch.setenv("NIGHTLAB_HOME", str(place.home))
+    install = ["sweep", "install", str(place.file), "--at", "30 22 * * *"]
+
+    def run(*arguments: str) -> str:
+        with pytest.raises(SystemExit) as left:
+            main(list(arguments))
+        told = capsys.readouterr()
+        assert left.value.code in (0, None), told
+        return told.out + told.err
+
+    place.tab.write_bytes(b"CRON_TZ=America/Chicago\nTZ=Asia/Tokyo\n")
+    first = json.loads(run(*install, "--json"))["data"]
+    assert (
+        "CRON_TZ=America/Chicago before this line, another zone than this machine's and Asia/Tokyo"
+        in (first["warnings"][0])
+    )
+    place.tab.write_bytes(place.tab.read_bytes().replace(b"\n30 22", b"\n#30 22"))
+    assert "digits is not started: its line in the crontab is commented out" in run("sweep", "list")
+    assert "its line was commented out; it is in force again" in run(*install)
+    assert place.tab.read_bytes().count(b"# nightlab sweep digits") == 1
+    assert "is started next at" in run("sweep", "list")
+    place.tab.write_bytes(place.tab.read_bytes().replace(b"\n30 22", b"\n# 30 22"))
+    assert "that one is taken away too" in run("sweep", "uninstall", "digits")
+    assert place.tab.read_bytes() == b"CRON_TZ=America/Chicago\nTZ=Asia/Tokyo\n"
 
 
 def test_percent_and_quotes_survive_cron_and_the_shell(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from agent.report.night import build_night_html, build_night_markdown, headline, write_night
 from agent.report.night.facts import RECENT, sampled
 from agent.report.night.markdown import escaped
+from agent.report.night.plain_page import plain_html, plain_markdown
 from agent.report.night.rows import configuration_rows, failure_rows, spend_rows
 from agent.report.night.sample import sample_night
 from agent.report.night.sentence import difference
@@ -303,3 +304,14 @@ def test_one_value_is_not_shown_as_an_interval_without_width(report):
     one = Interval(estimate=0.98, low=0.98, high=0.98, confidence=0.95, n=1)
     summary = replace(report.summary, cells=(replace(report.summary.cells[0], best=one),), watched=())
     assert headline(report.night, summary) == "Best val_accuracy 0.98 (one value), better than the default."
+
+
+def test_a_plain_page_needs_no_summary_and_escapes_what_people_wrote() -> None:
+    night = replace(sample_night(n_nights=2).night, summary=None, message="<b>died</b> at its end")
+    html, text = plain_html(night), plain_markdown(night)
+    assert "&lt;b&gt;died&lt;/b&gt; at its end" in html
+    assert "<b>" not in html
+    for page in (html, text):
+        assert f"nightlab sweep report {night.night_id}" in page
+        assert "ended by its deadline" in page
+        assert all(f"session {cell.session_id}" in page for cell in night.cells if cell.session_id)

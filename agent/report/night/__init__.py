@@ -5,7 +5,7 @@ from .facts import CellPart, NightReport
 from .gather import NightReader, gather_night
 from .markdown import build_night_markdown
 from .sentence import headline
-from .write import NightFiles, write_night
+from .write import NightFiles, write_night, write_plain_night
 
 __all__ = [
     "CellPart",
@@ -17,4 +17,5 @@ __all__ = [
     "gather_night",
     "headline",
     "write_night",
+    "write_plain_night",
 ]

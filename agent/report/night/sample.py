@@ -102,6 +102,7 @@ def _night(
     number: int, n_nights: int, end: float, outcome: NightOutcome, summary: NightSummary | None, luck: _Luck
 ) -> NightView:
     created = end - (n_nights - number) * DAY_S - 8.5 * 3600
+    ended = created + luck.random.uniform(4, 8.4) * 3600
     return NightView(
         night_id=f"{SWEEP.sweep}-n{number}",
         sweep=SWEEP.sweep,
@@ -113,12 +114,13 @@ def _night(
         message="",
         created_at=created,
         finish_by=created + 8.5 * 3600,
-        ended_at=created + luck.random.uniform(4, 8.4) * 3600,
+        ended_at=ended,
         pid=None,
         report_html=None,
         report_markdown=None,
         summary=summary,
         is_reference=number == 3,
+        settled_at=ended,
     )
 
 

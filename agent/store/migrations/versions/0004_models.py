@@ -1,4 +1,7 @@
-"""Language models: calls, lessons, what comes from where; questions to people; messages about sessions."""
+"""Language models: calls, lessons, what comes from where; questions to people; messages about sessions.
+
+Nights: when a stop was asked for, and what is left to do after the end. Those that have ended are settled.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ def upgrade() -> None:
     big_id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
     op.add_column("suggestions", sa.Column("arm", sa.String(60)))
     op.add_column("suggestions", sa.Column("expected", sa.JSON(none_as_null=True)))
+    op.add_column("thoughts", sa.Column("purpose", sa.String(20), nullable=False, server_default="search"))
     op.add_column("thoughts", sa.Column("origin", sa.JSON(none_as_null=True)))
     op.create_table(
         "model_calls",
@@ -73,3 +77,8 @@ def upgrade() -> None:
         sa.Column("note", sa.Text),
         sa.PrimaryKeyConstraint("session_id", "event", name="pk_tellings"),
     )
+    op.add_column("nights", sa.Column("stop_asked_at", sa.Double))
+    op.add_column("nights", sa.Column("n_endings", sa.Integer, nullable=False, server_default="0"))
+    op.add_column("nights", sa.Column("settled_at", sa.Double))
+    op.execute("UPDATE nights SET settled_at = ended_at")
+    op.execute("UPDATE nights SET stop_asked_at = created_at WHERE stop_outcome IS NOT NULL")

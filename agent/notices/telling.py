@@ -1,4 +1,4 @@
-"""Telling people of a night through Apprise: every address in a process of its own, bounded in time, never fatal."""
+"""Telling people through Apprise: every address in a process of its own, bounded in time, never fatal."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agent.sweeps.notice import Notice
-from agent.sweeps.sending import public_scheme
-from agent.sweeps.sweep import Notification
+from agent.notices.notice import Notice
+from agent.notices.sending import public_scheme
+from agent.task import Address
 
 TIMEOUT_S = 20.0
 """For one address and one try."""
@@ -61,7 +61,7 @@ class _Letter:
 
 
 def tell(
-    letters: Sequence[tuple[Notification, Notice]], *, folder: Path, timeout_s: float = TIMEOUT_S
+    letters: Sequence[tuple[Address, Notice]], *, folder: Path, timeout_s: float = TIMEOUT_S
 ) -> tuple[Delivery, ...]:
     """Send each message; what a service refuses is tried once more. Raises nothing for what addresses do.
 
@@ -86,7 +86,15 @@ def tell(
     return tuple(found[place] for place in range(len(letters)))
 
 
-def _address(address: Notification, folder: Path) -> tuple[str, str] | Delivery:
+def why_no_address(address: Address, folder: Path) -> str | None:
+    """What is wrong with the file that holds an address, and what to do; None: there is one, or no file."""
+    read = _address(address, folder)
+    if not isinstance(read, Delivery):
+        return None
+    return f"{read.address}: {read.detail}; write the address into its first line (chmod 600)"
+
+
+def _address(address: Address, folder: Path) -> tuple[str, str] | Delivery:
     """The address and a warning, or why there is none."""
     if address.url is not None:
         return address.url.strip(), ""
@@ -129,7 +137,7 @@ def _public(letter: _Letter) -> str:
 
 def _start() -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "agent.sweeps.sending"],
+        [sys.executable, "-P", "-m", "agent.notices.sending"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -1,6 +1,6 @@
 """The process that sends one message to one address, so that a server that hangs hangs nothing but it.
 
-`python -m agent.sweeps.sending` reads `{"url", "title", "body"}` from standard input and prints one line:
+`python -m agent.notices.sending` reads `{"url", "title", "body"}` from standard input and prints one line:
 `{"outcome", "address", "detail"}`. The address never stands in the arguments, which every user of a machine can read.
 """
 

@@ -1,0 +1,50 @@
+"""How many tokens a request has, before any endpoint has counted them: an estimate that errs upwards. Pure.
+
+No tokenizer is asked: each model has its own, and most endpoints are somebody's own model. Words cost a token for three
+letters, digits one each (as in Llama 3 and Qwen, which split numbers), other signs one each, and text beyond ASCII one
+for two bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+from agent.llm.chat import Request, ToolCall, Usage
+
+_PER_MESSAGE = 8
+"""Role and borders of one message, in tokens."""
+_LETTERS = re.compile(r"[A-Za-z \n\t_]")
+_SIGNS = re.compile(r"[!-@\[-^`{-~]")
+"""Digits are among them."""
+
+
+def tokens_of(text: str) -> int:
+    """About how many tokens a text has, rather too many than too few."""
+    n_letters = len(_LETTERS.findall(text))
+    n_signs = len(_SIGNS.findall(text))
+    n_other_bytes = len(text.encode("utf-8", errors="replace")) - n_letters - n_signs
+    return math.ceil(n_letters / 3 + n_signs + n_other_bytes / 2)
+
+
+def prompt_tokens(request: Request) -> int:
+    """About how many tokens a request has: its messages, its tools, its schema."""
+    n = sum(_PER_MESSAGE + tokens_of(m.text) + _tokens_of_calls(m.tool_calls) for m in request.messages)
+    n += sum(_PER_MESSAGE + tokens_of(f"{t.name} {t.description} {json.dumps(t.parameters)}") for t in request.tools)
+    if request.schema is not None:
+        n += _PER_MESSAGE + tokens_of(json.dumps(request.schema.schema))
+    return n
+
+
+def estimated_usage(request: Request, text: str, tool_calls: tuple[ToolCall, ...]) -> Usage:
+    """What a call has cost where the endpoint told nothing."""
+    return Usage(
+        prompt_tokens=prompt_tokens(request),
+        completion_tokens=tokens_of(text) + _tokens_of_calls(tool_calls),
+        is_estimated=True,
+    )
+
+
+def _tokens_of_calls(tool_calls: tuple[ToolCall, ...]) -> int:
+    return sum(_PER_MESSAGE + tokens_of(f"{call.name} {call.arguments}") for call in tool_calls)

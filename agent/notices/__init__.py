@@ -1,0 +1,1 @@
+"""Word gets out: messages to people about nights and sessions, and how they are sent through Apprise."""
