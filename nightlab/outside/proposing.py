@@ -85,7 +85,7 @@ def _objection(one: Proposed, task: Task) -> str | None:
         return f"the reason has {len(one.why)} characters; {MAX_REASON} are the most"
     if one.probability is not None and not 0 <= one.probability <= 1:
         return f"probability is {one.probability}; it must lie between 0 and 1"
-    if one.effect is not None and abs(one.effect) == float("inf") or one.effect != one.effect:
+    if (one.effect is not None and abs(one.effect) == float("inf")) or one.effect != one.effect:
         return "effect must be a finite number, in the units of the metric"
     unknown = [name for name in one.params if name not in task.space]
     if unknown:

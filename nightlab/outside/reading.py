@@ -1,4 +1,4 @@
-"""What outside agents may read: sessions as small tables, jobs as the runtime tells of them. Nothing here changes anything.
+"""What outside agents may read: sessions as small tables, jobs as the runtime tells of them. It changes nothing.
 
 Text that comes from jobs and people is fenced, as in the prompts of our own model.
 """
@@ -79,7 +79,8 @@ def session(store: AgentStore, session_id: str, n: int = N_ROWS) -> dict[str, An
             "min_effect": task.objective.min_effect,
         },
         "space": {
-            name: {"allowed": allowed(parameter), "default": parameter.default} for name, parameter in task.space.items()
+            name: {"allowed": allowed(parameter), "default": parameter.default}
+            for name, parameter in task.space.items()
         },
         "budgets": [cap.words for cap in caps(task.budgets, spend) if cap.limit is not None],
         "answer": view.result.sentence if view.result is not None else None,
@@ -156,7 +157,12 @@ def output(text: str, job_id: str) -> str:
 
 def _job(view: JobView) -> dict[str, Any]:
     spec = view.spec
-    return {"job": view.job_id, "name": spec.name, "state": view.state, "priority_class": spec.priority_class}
+    return {
+        "job": view.job_id,
+        "experiment": spec.experiment_name,
+        "state": view.state,
+        "priority_class": spec.priority_class,
+    }
 
 
 def _takes_proposals(view: SessionView) -> bool:
