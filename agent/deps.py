@@ -10,6 +10,7 @@ from agent.data import DataFingerprints
 from agent.planner.plan import Plan
 from agent.planner.proposers.protocol import Proposer
 from agent.store.book import TrialBook
+from agent.store.gates import GateBook
 from agent.store.record import SessionRecord
 from agent.store.views import SessionView
 from agent.task import Task
@@ -40,6 +41,10 @@ class Memory:
     """What was said already about searches that bring nothing new: step and surface."""
     suggested: frozenset[str] = frozenset()
     """Trials made of people's ideas: they are launched first."""
+    waiting: frozenset[str] = frozenset()
+    """Proposed trials that wait for a person's answer: they hold no slot, and others are made ready beside them."""
+    open_gates: frozenset[int] = frozenset()
+    """Questions to people that were open when last looked at: an answer to one is worth a wake-up."""
     has_unpublished_plans: bool = True
     has_seen_metric: bool = False
 
@@ -54,6 +59,7 @@ class Deps:
     task: Task
     book: TrialBook
     record: SessionRecord
+    gates: GateBook
     runtime: Runtime
     search: Proposer
     explorer: Proposer

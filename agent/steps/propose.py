@@ -33,9 +33,10 @@ def n_free(deps: Deps) -> int:
 
 
 def n_idle(deps: Deps) -> int:
-    """Slots for which nothing is in flight and nothing is ready."""
+    """Slots for which nothing is in flight and nothing is ready; what waits for a person is not ready."""
     history = deps.book.history()
-    return max(deps.memory.n_slots - len(history.in_flight) - len(history.ready), 0)
+    n_ready = sum(1 for trial in history.ready if trial.trial_id not in deps.memory.waiting)
+    return max(deps.memory.n_slots - len(history.in_flight) - n_ready, 0)
 
 
 def propose(state: AgentState, deps: Deps) -> AgentState:
@@ -47,7 +48,7 @@ def propose(state: AgentState, deps: Deps) -> AgentState:
     while True:
         _take_up_ideas(deps)
         history = deps.book.history()
-        n_ready = sum(1 for trial in history.ready if not trial.is_idle_work)
+        n_ready = sum(1 for t in history.ready if not t.is_idle_work and t.trial_id not in deps.memory.waiting)
         n = n_free(deps) + N_AHEAD - n_ready
         proposals = next_work(deps.memory.plan, deps.task, history, n, deps.search)
         _escalate(deps)
