@@ -21,6 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
+from agent.log_files import cut, forget_oldest, rotate
 from agent.store.faults import DiskFull, StoreUnusable, full_disk_named
 from agent.store.nights import NightStore
 from agent.store.store import AgentStore
@@ -33,6 +34,10 @@ N_CRASHES = 5
 """So many crashes in a row without a trial that ended between them end a session."""
 CALM_S = 600.0
 """A night's process that died so long after the crash before begins to count anew."""
+N_NIGHT_LOGS = 100
+N_SESSION_LOGS = 400
+"""So many logs are kept, the newest; those of processes that live beyond that."""
+LOGS_EVERY_S = 60.0
 BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 
 
@@ -64,6 +69,8 @@ class _Care:
     """Their processes, by the ids of the nights."""
     night_crashes: dict[str, _Crashes] = field(default_factory=dict)
     crashes: dict[str, _Crashes] = field(default_factory=dict)
+    logs_at: float = 0.0
+    """When the logs are looked at again."""
 
 
 def run_service(
@@ -98,6 +105,7 @@ def run_service(
                     _reap(store, care, home)
                     _start_missing(store, care, home)
                     _keep_nights(nights, care, home)
+                    _bound_logs(care, home)
                 is_leaving.wait(LOOK_EVERY_S)
         finally:
             _let_leave(care)
@@ -199,10 +207,24 @@ def _spawn_night(home: Path, night_id: str) -> subprocess.Popen[bytes]:
 
 def _spawn_door(door: str, home: Path, which: list[str], path: Path) -> subprocess.Popen[bytes]:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    rotate(path)
     argv = [sys.executable, "-m", f"agent.frontdoors.{door}", "--home", str(home), *which]
     with path.open("ab") as log:
         given = [*argv, "--parent-pid", str(os.getpid())]
         return subprocess.Popen(given, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+
+def _bound_logs(care: _Care, home: Path) -> None:
+    """Those that are being written too: a process that complains without end does not fill the disk."""
+    if time.monotonic() < care.logs_at:
+        return
+    care.logs_at = time.monotonic() + LOGS_EVERY_S
+    nights = [night_log_path(home, night_id) for night_id in care.nights]
+    sessions = [log_path(home, session_id) for session_id in care.children]
+    for log in (*nights, *sessions):
+        cut(log)
+    forget_oldest(home / "logs", "night-*.log", keep=N_NIGHT_LOGS, but=nights)
+    forget_oldest(home / "logs", "session-*.log", keep=N_SESSION_LOGS, but=sessions)
 
 
 def _reap(store: AgentStore, care: _Care, home: Path) -> None:

@@ -178,13 +178,15 @@ def _work(
     from agent.graph import build_graph
     from agent.planner.proposers.chosen import chosen_proposers
     from agent.planner.proposers.optuna_sampler import OptunaSampler
+    from agent.planner.proposers.outside import OUTSIDE, Outside
 
     book, record = TrialBook(writer), SessionRecord(writer)
     session = record.session()
     task = Task.model_validate_json(session.task_json)
     memory = Memory(plan=_newest_plan(writer, task), session=session)
     if deps.open_search is None:
-        search: Proposer = chosen_proposers(task, memory=earlier_losers(deps.store, session, task))
+        outside = [Outside(task, record.suggestions)] if OUTSIDE in task.search.use else []
+        search: Proposer = chosen_proposers(task, outside, memory=earlier_losers(deps.store, session, task))
     else:
         search = deps.open_search(task, Shelf(writer), memory)
     graph_deps = Deps(

@@ -64,9 +64,9 @@ class TrialBook:
         return self._trials[trial_id]
 
     def propose(
-        self, proposals: Sequence[Proposal], lines: Iterable[Line] = (), suggestion_ids: Sequence[int] = ()
+        self, proposals: Sequence[Proposal], lines: Iterable[Line] = (), suggestion_ids: Sequence[int | None] = ()
     ) -> list[TrialView]:
-        """Number the proposals and keep them ready; `suggestion_ids` are those that the first ones were made of."""
+        """Number the proposals and keep them ready; `suggestion_ids` are those that they were made of, in order."""
         if not proposals:
             return []
         writer = self._writer
@@ -85,7 +85,8 @@ class TrialBook:
             writer.set(connection, next_number=first + len(made))
             writer.add(connection, trials=sum(1 for p in proposals if p.purpose is Purpose.SEARCH))
             for suggestion_id, trial in zip(suggestion_ids, made, strict=False):
-                connection.execute(_ANSWER, {"which": suggestion_id, "made": trial.trial_id, "said": None})
+                if suggestion_id is not None:
+                    connection.execute(_ANSWER, {"which": suggestion_id, "made": trial.trial_id, "said": None})
             writer.say(connection, lines)
         self._keep(made)
         return made

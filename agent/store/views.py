@@ -105,6 +105,8 @@ class TrialFacts:
     """Version hash of the research brief at the time."""
     fixes: str | None = None
     """Id of the failed trial that it is a try to mend."""
+    stopped_early: str | None = None
+    """Why its job was ended before its end, by whom; None: it was not. It has no value then."""
     left_for: float | None = None
     """Hour for which its last job had to leave: the `finish_by` of its session then, in seconds since the epoch."""
 

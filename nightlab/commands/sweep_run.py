@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nightlab.failure import ExitCode, Failure, unreachable, work_failed, wrong_use
+from nightlab.failure import ExitCode, Failure, unreachable, work_failed
 from nightlab.output import note, print_json
 
 from .agent_store import agent_store
 from .options import HomeOption, JsonOption, home_folder
+from .sweep_argument import prepared_night
 
 if TYPE_CHECKING:
     from agent.store.nights import NightStore
     from agent.sweeps.prepare import PreparedNight
     from agent.sweeps.views import NightView
-    from agent.task import Task
 
 RUN_EPILOG = """\b
 Exit codes: 0 done or skipped, 10 its hour came first, 11 a budget ended it, 20 a regression was found,
@@ -60,7 +60,9 @@ def run(
     on: the agent service has it. End it with: nightlab sweep stop NAME.
     """
     folder = home_folder(home)
-    prepared = _prepared(file, python)
+    prepared = prepared_night(file, python)
+    for one in prepared.notes:
+        note(f"{one.path}: {one.message}")
     try:
         with _signals_raised():
             ended = _run(folder, prepared)
@@ -74,22 +76,6 @@ def run(
     code = exit_code(ended, is_hour_missed=_is_hour_missed(prepared, ended))
     if code:
         raise typer.Exit(code)
-
-
-def _prepared(file: Path, python: str | None) -> PreparedNight:
-    from agent.sweeps.prepare import prepare_night
-    from agent.sweeps.sweep_file import SweepError
-
-    from .task_argument import read_task
-
-    def read(path: Path) -> Task:
-        return read_task(path, python=python)
-
-    try:
-        return prepare_night(file, read_task=read, now=time.time())
-    except SweepError as error:
-        path = error.problems[0].path if error.problems else None
-        raise wrong_use(str(error), code="bad_sweep", path=path) from error
 
 
 def _run(folder: Path, prepared: PreparedNight) -> NightView:

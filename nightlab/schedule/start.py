@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
+from agent.log_files import rotate
 from nightlab.failure import Failure
-from nightlab.services.processes import rotate
 from nightlab.services.settings import ServiceFiles
 
 from .installed import Installed, note_start, read_installed

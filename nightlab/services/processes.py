@@ -14,10 +14,11 @@ from pathlib import Path
 
 import psutil
 
+from agent.log_files import rotate
+
 MARK = "NIGHTLAB_SERVICE"
 """Environment variable by which a service process is found again: `name@home`."""
 
-LOG_LIMIT_BYTES = 10 * 1024 * 1024
 PR_SET_PDEATHSIG = 1
 
 
@@ -50,16 +51,6 @@ def spawn(command: ServiceCommand, home: Path) -> subprocess.Popen[bytes]:
             start_new_session=True,
             preexec_fn=_die_with_parent(os.getpid()),
         )
-
-
-def rotate(log: Path) -> None:
-    """Move a log that has grown beyond 10 MiB to `NAME.1`."""
-    try:
-        is_large = log.stat().st_size > LOG_LIMIT_BYTES
-    except FileNotFoundError:
-        return
-    if is_large:
-        log.replace(log.with_name(f"{log.name}.1"))
 
 
 def ask_to_end(pid: int) -> None:

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from agent.log_files import rotate
 from nightlab.failure import Failure, work_failed, wrong_use
 
 from .health import answers
 from .ports import free_ports, holder_of, is_free
-from .processes import rotate
 from .programs import SERVER
 from .settings import ServiceFiles, ServiceSettings
 from .state import ServicePhase, read_state

@@ -50,7 +50,8 @@ def test_a_task_whose_python_does_not_exist_is_wrong_use(task_file: Path) -> Non
     task_file.write_text(TASK.replace("job: {", "job: {environment: {python: /no/python}, "))
     ended = nightlab("research", "start", str(task_file), home=task_file.parent)
     assert ended.exit_code == 2
-    assert f"{task_file}: job.environment.python /no/python" in ended.err
+    assert "job.environment.python: names /no/python: /no/python does not exist" in ended.err
+    assert str(task_file) in ended.err
 
 
 @pytest.mark.parametrize(("text", "part"), [("2020-01-01 07:00", "is past"), ("soon", "is no time")])

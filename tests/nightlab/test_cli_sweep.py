@@ -173,3 +173,26 @@ def test_a_sweep_file_with_problems_is_wrong_use_with_its_path(
     assert ended.exit_code == 2
     assert ended.error["path"] == path
     assert said in ended.error["message"]
+
+
+def test_check_tells_all_by_place_in_the_sweep_and_exits_as_wrong_use(
+    run: Callable[..., Ended], tmp_path: Path
+) -> None:
+    file = tmp_path / "tiny.yaml"
+    file.write_text(SWEEP.replace("[0.1]", "[0.1, 0.10]") + "finish_by: '7'\n")
+    broken = run("sweep", "check", str(file), "--json")
+    assert broken.exit_code == 2
+    assert [one["path"] for one in broken.data["problems"]] == ["finish_by", "task"]
+    assert "task.yaml: can not be read" in broken.data["problems"][1]["message"]
+    task = "task: t\nobjective: {metric: m, direction: minimize}\njob: {command: run, args_style: argparse}\n"
+    task += "budgets: {trials: 2}\nspace: {lr: {type: float, low: 0.0, high: 1.0, default: 0.5}}\n"
+    (tmp_path / "task.yaml").write_text(task)
+    file.write_text(SWEEP.replace("[0.1]", "[0.1, 0.10]"))
+    good = run("sweep", "check", str(file))
+    assert good.exit_code == 0
+    assert good.out.splitlines() == [
+        "note: method.values.lr.1: 0.1 is there already (method.values.lr.0)",
+        "tiny can run: 1 cell",
+    ]
+    file.write_text("sweep: [1]\n")
+    assert {one["path"] for one in run("sweep", "check", str(file), "--json").data["problems"]} == {"sweep", "method"}
