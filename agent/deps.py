@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from agent.ahead import Ahead
 from agent.data import DataFingerprints
+from agent.gates.gate import Gate
 from agent.planner.plan import Plan
 from agent.planner.proposers.protocol import Proposer
 from agent.store.book import TrialBook
@@ -43,6 +44,8 @@ class Memory:
     """Trials made of people's ideas: they are launched first."""
     waiting: frozenset[str] = frozenset()
     """Proposed trials that wait for a person's answer: they hold no slot, and others are made ready beside them."""
+    gates: tuple[Gate, ...] = ()
+    """The session's questions to people, as last read."""
     open_gates: frozenset[int] = frozenset()
     """Questions to people that were open when last looked at: an answer to one is worth a wake-up."""
     has_unpublished_plans: bool = True

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from agent.gates.freedom import Action
-from agent.gates.gate import GateKind
+from agent.gates.gate import Answer, Gate, GateKind
 from agent.planner.budget import mean_device_seconds
 from agent.planner.history import History
-from agent.store.views import ParamValue, Purpose, TrialView
+from agent.store.views import ParamValue, Purpose, TrialState, TrialView
 from agent.task import FloatParameter, IntParameter, Task
+
+DENIED = "denied"
+"""Exit reason of a trial that people did not want, where those who suggest are shown it."""
 
 
 def action_of(trial: TrialView, task: Task, history: History, guests: Collection[str]) -> Action:
@@ -23,6 +27,7 @@ def action_of(trial: TrialView, task: Task, history: History, guests: Collection
         kinds=_kinds(trial, task, guests),
         what=_words(trial, task),
         cost_device_s=mean_device_seconds(history) if trial.worth is None else trial.worth.cost_s,
+        trial=trial,
     )
 
 
@@ -31,6 +36,21 @@ def subject_of(trial: TrialView) -> str:
     if trial.purpose is Purpose.SEARCH:
         return trial.configuration
     return f"{trial.configuration}/{trial.purpose}/{trial.seed}"
+
+
+def with_denied(history: History, gates: Iterable[Gate]) -> History:
+    """The history as those who suggest see it: what people denied stands in it as tried, with what they said.
+
+    So nobody suggests it again, and whoever did reads why.
+    """
+    known = {trial.trial_id for trial in history.trials}
+    denied = [gate for gate in gates if gate.answer is Answer.DENY and gate.trial is not None]
+    told = [
+        replace(gate.trial, state=TrialState.INVALID, note=gate.words, exit_reason=DENIED)
+        for gate in denied
+        if gate.trial is not None and gate.trial.trial_id not in known
+    ]
+    return History.of((*history.trials, *told)) if told else history
 
 
 def beyond(trial: TrialView, task: Task) -> list[str]:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from agent.gates.gate import Answer, Gate, GateKind
+from agent.store.views import TrialView
 from agent.task import Autonomy, Freedom
 
 
@@ -33,6 +34,8 @@ class Action:
     """For a person: `s1-t7 (suggested by gpt): lr=0.3`."""
     cost_device_s: float | None
     """What it is expected to use, in device-seconds; None: not known."""
+    trial: TrialView | None = None
+    """The proposed trial, where it is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

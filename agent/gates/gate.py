@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from agent.store.views import TrialView
+
 DEADLINE = "deadline"
 """`answered_by` where nobody answered in time."""
 SESSION = "session"
@@ -38,6 +40,8 @@ class Gate:
     kind: GateKind
     text: str
     """The question, in a sentence."""
+    trial: TrialView | None
+    """The proposed trial that it is about, as it was when it was asked; None: it is about something else."""
     cost_device_s: float | None
     """What it is expected to use, in device-seconds; None: nothing is known to judge it by."""
     asked_at: float

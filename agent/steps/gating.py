@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agent.deps import Deps
-from agent.gates.actions import action_of
-from agent.gates.freedom import Action, Course, Ruling, ruling, why_ask
+from agent.gates.actions import action_of, with_denied
+from agent.gates.freedom import Action, Course, Known, Ruling, ruling, why_ask
 from agent.gates.gate import Answer, Gate, GateKind
-from agent.planner.history import History
+from agent.planner.history import History, Proposal
+from agent.planner.proposers.protocol import Proposer
 from agent.store.views import TrialView
 
 
@@ -37,6 +38,7 @@ def gate_ready(deps: Deps) -> Gated:
         return Gated(waiting=frozenset(), approved=frozenset(), denied=())
     deps.gates.settle()
     known, now = deps.gates.known(), deps.clock()
+    deps.memory.gates = tuple(known.values())
     rulings = {trial_id: ruling(action, deps.task.autonomy, known, now) for trial_id, action in actions.items()}
     asked = _ask([one for one in rulings.values() if one.course is Course.ASKS], deps)
     waits = [one.gate for one in rulings.values() if one.course is Course.WAITS and one.gate is not None]
@@ -75,9 +77,38 @@ def _sorted(rulings: dict[str, Ruling], deps: Deps) -> Gated:
     return Gated(waiting=frozenset(waiting), approved=frozenset(asked_about), denied=tuple(denied))
 
 
-def still_waiting(deps: Deps) -> frozenset[str]:
-    """Trials about which a question was open when the process before this one left."""
-    known, now = deps.gates.known(), deps.clock()
+def recall_gates(deps: Deps) -> None:
+    """What this process has not seen yet: the questions so far, and the trials that wait for their answers."""
+    known = deps.gates.known()
+    deps.memory.gates = tuple(known.values())
+    deps.memory.waiting = _still_waiting(known, deps)
+
+
+def seen_history(deps: Deps) -> History:
+    """The history as proposers are shown it."""
+    return with_denied(deps.book.history(), deps.memory.gates)
+
+
+class Shown:
+    """Implements `Proposer`: another one, which sees what people denied as tried."""
+
+    def __init__(self, inner: Proposer, gates: Sequence[Gate]) -> None:
+        self._inner = inner
+        self._gates = gates
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    def ask(self, history: History, n: int) -> list[Proposal]:
+        return self._inner.ask(with_denied(history, self._gates), n)
+
+    def tell(self, history: History) -> None:
+        self._inner.tell(with_denied(history, self._gates))
+
+
+def _still_waiting(known: Known, deps: Deps) -> frozenset[str]:
+    now = deps.clock()
     if not any(gate.is_waiting(now) for gate in known.values()):
         return frozenset()
     history, guests = deps.book.history(), guests_of(deps)

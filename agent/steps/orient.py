@@ -6,7 +6,7 @@ from agent.deps import Deps
 from agent.planner.budget import is_device_time_limited
 from agent.planner.history import History
 from agent.state import NOT_DECIDED_S, AgentState, Outcome
-from agent.steps.gating import still_waiting
+from agent.steps.gating import recall_gates
 from agent.steps.publishing import open_runs, publish_plans
 from agent.store.fenced import Line
 from agent.store.views import SessionState, TrialView
@@ -24,7 +24,7 @@ def orient(state: AgentState, deps: Deps) -> AgentState:
         memory.n_slots = _n_slots(deps)
     if is_start:
         open_runs(deps)
-        memory.waiting = still_waiting(deps)
+        recall_gates(deps)
     publish_plans(deps)
     history = deps.book.history()
     views = _all_views(deps, history) if is_full else _views(deps, history, woken_by)

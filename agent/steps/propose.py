@@ -17,6 +17,7 @@ from agent.planner.proposers.person import answers, is_waiting, refusals
 from agent.planner.repetition import Step
 from agent.planner.worth import worth_of
 from agent.state import AgentState
+from agent.steps.gating import Shown, seen_history
 from agent.steps.leaving import hour_of
 from agent.steps.spending import spend_so_far
 from agent.store.fenced import Line
@@ -45,14 +46,14 @@ def propose(state: AgentState, deps: Deps) -> AgentState:
         return {}
     if deps.memory.plan.search_closed is None:
         for proposer in deps.memory.ahead:
-            proposer.tell(deps.book.history())
+            proposer.tell(seen_history(deps))
     asks_outside = OUTSIDE in deps.task.search.use
     while True:
         _take_up_ideas(deps)
         history = deps.book.history()
         n_ready = sum(1 for t in history.ready if not t.is_idle_work and t.trial_id not in deps.memory.waiting)
         n = n_free(deps) + N_AHEAD - n_ready
-        proposals = next_work(deps.memory.plan, deps.task, history, n, deps.search)
+        proposals = next_work(deps.memory.plan, deps.task, history, n, Shown(deps.search, deps.memory.gates))
         _escalate(deps)
         if not proposals:
             break

@@ -34,9 +34,7 @@ def review(state: AgentState, deps: Deps) -> AgentState:
 
 
 def _turn_down(trial: TrialView, why: str, deps: Deps) -> None:
-    """What a person does not want is withdrawn, and whoever thought of it ahead forgets it."""
-    for proposer in deps.memory.ahead:
-        proposer.forget(trial)
+    """What a person does not want is withdrawn; those who suggest see it as tried, with what was said."""
     text = f"{trial.trial_id} is not run: {why}"
     deps.book.withdraw([trial], [Line(step="review", text=text, trial_id=trial.trial_id)], note=why)
 

@@ -7,12 +7,13 @@ comes after the deadline finds it passed, also where the session was not there t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import sqlalchemy as sa
 
 from agent.gates.freedom import Known, Ruling
 from agent.gates.gate import DEADLINE, SESSION, Answer, Gate, GateKind
+from agent.store import rows
 from agent.store.fenced import FencedWriter, Line
 from agent.store.schema import writing
 from agent.store.store import AgentStore
@@ -134,6 +135,7 @@ class GateBook:
         assert one.kind is not None
         values = {
             "text": f"{one.action.what} [{one.why}]",
+            "trial": None if one.action.trial is None else rows.trial_row(one.action.trial),
             "cost_device_s": one.action.cost_device_s,
             "asked_at": now,
             "answer_by": answer_by,
@@ -176,10 +178,10 @@ def _read(connection: sa.Connection, gate_id: int) -> Gate:
 
 
 def _gate(row: sa.RowMapping) -> Gate:
-    gate = Gate(**row)
-    return replace(
-        gate,
-        kind=GateKind(gate.kind),
-        unanswered=Answer(gate.unanswered),
-        answer=None if gate.answer is None else Answer(gate.answer),
-    )
+    read = {
+        "kind": GateKind(row["kind"]),
+        "trial": None if row["trial"] is None else rows.trial_view(row["trial"]),
+        "unanswered": Answer(row["unanswered"]),
+        "answer": None if row["answer"] is None else Answer(row["answer"]),
+    }
+    return Gate(**{**row, **read})
