@@ -16,6 +16,7 @@ from agent.planner.history import SLOT_NEEDED
 from agent.planner.objective import Reading, read_value
 from agent.state import AgentState
 from agent.steps.circumstances import after_data, after_end, checked_later
+from agent.steps.diagnosing import diagnosed
 from agent.steps.leaving import DEADLINE, had_to_leave, hour_of, put_back
 from agent.steps.scoring import is_to_be_scored, submit_score
 from agent.store.fenced import Line
@@ -64,7 +65,8 @@ def _assessed(
         trained = replace(trial, facts=after_end(trial, job, deps, nodes), is_recalled=False)
         return submit_score(trained, job, deps)
     else:
-        after = _judged(trial, job, _facts(trial, job, nodes, deps, is_last=is_last), deps)
+        judged = _judged(trial, job, _facts(trial, job, nodes, deps, is_last=is_last), deps)
+        after = diagnosed(judged, job, deps)
     return after, Line(step="assess", text=_told(after, deps), trial_id=trial.trial_id, job_id=job_id)
 
 
