@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.planner.history import History, Proposal
-from agent.planner.proposers.protocol import Proposer
+from agent.planner.proposers.protocol import Proposer, is_pending
 from agent.planner.repetition import (
     Escalation,
     Remembered,
@@ -132,9 +132,10 @@ class Portfolio:
             for proposal, objection in zip(asked, objections, strict=True):
                 if objection is None:
                     return proposal
-            if (objections or history.search) and proposer not in self._occasional:
+            is_silent = proposer in self._occasional or is_pending(proposer)
+            if (objections or history.search) and not is_silent:
                 said.append(_switch(proposer.name, [o for o in objections if o]))
-        if history.search and all(t.is_ended for t in history.trials):
+        if history.search and all(t.is_ended for t in history.trials) and not any(map(is_pending, self._proposers)):
             reason = self._nothing_left()
             said.append(Escalation(step=Step.STOP, surface="search", reason=reason))
         return None

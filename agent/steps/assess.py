@@ -120,6 +120,7 @@ def _judged(trial: TrialView, job: JobView, facts: TrialFacts, deps: Deps) -> Tr
     is_early = job.state == "cancelled" and trial.facts.stopped_early is not None
     reading = Reading(note=f"ended early: {trial.facts.stopped_early}") if is_early else _reading(trial, job, deps)
     seconds = job.device_seconds(job.ended_at or deps.clock())
+    facts = facts if is_early else replace(facts, stopped_early=None)
     partial = None if reading.value is not None else last_finite(_points(trial, job, deps))
     if partial is not None:
         facts = replace(facts, partial_value=partial.value, partial_step=partial.step)

@@ -19,6 +19,7 @@ from agent.planner.worth import worth_of
 from agent.state import AgentState
 from agent.steps.leaving import hour_of
 from agent.steps.spending import spend_so_far
+from agent.steps.thinking import take_up_thoughts
 from agent.store.fenced import Line
 
 N_AHEAD = 1
@@ -45,6 +46,7 @@ def propose(state: AgentState, deps: Deps) -> AgentState:
     if deps.memory.plan.search_closed is None:
         for proposer in deps.memory.ahead:
             proposer.tell(deps.book.history())
+        take_up_thoughts(deps)
     asks_outside = OUTSIDE in deps.task.search.use
     while True:
         _take_up_ideas(deps)

@@ -296,6 +296,27 @@ class ActivityView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCallView:
+    """One call of a language model."""
+
+    call_id: int
+    at: float
+    purpose: str
+    prompt_version: str | None
+    model: str
+    rung: str | None
+    outcome: str
+    """`used`, `unusable`, a `Trouble`; `open`: it was begun, and nothing tells how it ended."""
+    prompt_tokens: int
+    completion_tokens: int
+    """Of a call that is open or gave no answer: what it may have used at most, for so much is booked."""
+    cost_usd: float | None
+    """None: the price is unknown."""
+    took_s: float
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanView:
     """One revision of a session's plan."""
 
