@@ -6,6 +6,7 @@ from agent.doctor.diagnosis import FailureClass
 from agent.doctor.rules import class_of_reason
 from agent.doctor.signs import signs
 from agent.planner.history import History
+from agent.planner.proposers.doctor import may_be_mended
 from agent.store.views import TrialState, TrialView
 from agent.task import Task
 
@@ -38,6 +39,8 @@ def hopeless(task: Task, history: History) -> str | None:
     if len(ended) < n_needed or not all(trial.state is TrialState.INVALID for trial in ended):
         return None
     if not all(trial.is_ended for trial in first) or len({trial.exit_reason for trial in first}) != 1:
+        return None
+    if may_be_mended(task, history):
         return None
     advice = _ADVICE.get(first[0].exit_reason or "") or _suggestion(first[0])
     if not advice.endswith(_NEW):

@@ -16,7 +16,7 @@ from agent.planner.history import SLOT_NEEDED
 from agent.planner.objective import Reading, read_value
 from agent.state import AgentState
 from agent.steps.circumstances import after_data, after_end, checked_later
-from agent.steps.diagnosing import diagnosed
+from agent.steps.diagnosing import diagnosed, learn_from_fixes
 from agent.steps.leaving import DEADLINE, had_to_leave, hour_of, put_back
 from agent.steps.scoring import is_to_be_scored, submit_score
 from agent.store.fenced import Line
@@ -43,6 +43,7 @@ def assess(state: AgentState, deps: Deps) -> AgentState:
         changed.append(after)
         lines.extend([line] if line is not None else [])
     deps.book.record(changed, lines)
+    learn_from_fixes(changed, deps)
     for trial in changed:
         deps.memory.jobs.pop(trial.job_id or "", None)
         if trial.is_ended:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from agent.planner.history import History, Proposal
 from agent.planner.portfolio import Portfolio
-from agent.planner.proposers.doctor import Doctor
+from agent.planner.proposers.doctor import Doctor, mends
 from agent.planner.proposers.optuna_sampler import OptunaSampler
 from agent.planner.proposers.points import Points
 from agent.planner.proposers.protocol import Proposer
@@ -46,5 +46,5 @@ def chosen_proposers(
         Race(task, wishes) if has_race else None,
         memory,
         first=Points(task) if "points" in used else None,
-        occasional=(Doctor(task),) if found else (),
+        occasional=(Doctor(task),) if mends(task) else (),
     )

@@ -2,19 +2,19 @@
 
 An arm of the portfolio like others, so that what fixes bring decides how many of them are made, and the control arm
 keeps its share; it is there only while it has something to mend. Bounded: two tries for a trial that failed by itself,
-and a tenth of the search.
+and a tenth of the search; one at a time, so that each learns from the one before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from itertools import islice
 
 from agent.planner.configuration import configuration_id, problems
 from agent.planner.history import History, Proposal
 from agent.planner.plan import n_search_trials
 from agent.planner.repetition import Tried
-from agent.store.views import Purpose, TrialFacts, TrialState, TrialView
+from agent.store.views import ParamValue, Purpose, TrialFacts, TrialState, TrialView
 from agent.task import Task
 
 DOCTOR = "doctor"
@@ -41,23 +41,19 @@ class Doctor:
         """The history says it all."""
 
     def ask(self, history: History, n: int) -> list[Proposal]:
-        """Fixes of trials that failed and have none yet, the oldest failure first."""
-        room = self._most - sum(1 for trial in history.search if trial.facts.fixes is not None)
-        wanted = max(min(n, room), 0)
-        if wanted == 0:
+        """The next fix, if the one before has ended: of a fix that failed, else of the oldest failure without one."""
+        made = [trial for trial in history.search if trial.facts.fixes is not None]
+        if n < 1 or len(made) >= self._most or not all(trial.is_ended for trial in made):
             return []
         self._tried.follow(history.search)
-        found: dict[str, Proposal] = {}
-        for proposal in self._fixes(history):
-            if len(found) < wanted:
-                found.setdefault(proposal.configuration, proposal)
-        return list(found.values())
+        return list(islice(self._fixes(history), 1))
 
     def _fixes(self, history: History) -> Iterator[Proposal]:
         by_id = {trial.trial_id: trial for trial in history.search}
         mended = {trial.facts.fixes for trial in history.search}
-        for trial in history.search:
-            if trial.trial_id in mended or not _can_be_mended(trial) or n_tries(trial, by_id) >= MOST_TRIES:
+        open_ones = [t for t in history.search if t.trial_id not in mended and _can_be_mended(t)]
+        for trial in sorted(open_ones, key=lambda t: (-n_tries(t, by_id), t.number)):
+            if n_tries(trial, by_id) >= MOST_TRIES:
                 continue
             proposal = self._fix(trial)
             if proposal is not None:
@@ -71,7 +67,9 @@ class Doctor:
         params = {**trial.params, **found.change}
         if problems(params, self._task) or self._tried.objection(params) is not None:
             return None
-        changes = ", ".join(f"{name} {trial.params[name]} to {value}" for name, value in found.change.items())
+        changes = ", ".join(
+            f"{name} {_short(trial.params[name])} to {_short(value)}" for name, value in found.change.items()
+        )
         doubt = "" if found.is_sure else " (suspected)"
         return Proposal(
             params=params,
@@ -80,8 +78,19 @@ class Doctor:
             purpose=Purpose.SEARCH,
             suggested_by=self.name,
             why=f"{trial.trial_id} failed: {found.failure.value.replace('_', ' ')}{doubt}; changed: {changes}",
-            facts=replace(TrialFacts(), fixes=trial.trial_id),
+            facts=TrialFacts(fixes=trial.trial_id),
         )
+
+
+def mends(task: Task) -> bool:
+    """Whether what failed is mended: where the session searches, not where it runs a list of points."""
+    return bool(set(task.search.use) - {"points", "replicator"})
+
+
+def may_be_mended(task: Task, history: History) -> bool:
+    """A fix is on its way, or can still be made."""
+    under_way = any(trial.facts.fixes is not None and not trial.is_ended for trial in history.search)
+    return mends(task) and (under_way or bool(Doctor(task).ask(history, 1)))
 
 
 def n_tries(trial: TrialView, by_id: dict[str, TrialView]) -> int:
@@ -92,6 +101,10 @@ def n_tries(trial: TrialView, by_id: dict[str, TrialView]) -> int:
         before = by_id.get(at)
         at = None if before is None else before.facts.fixes
     return n
+
+
+def _short(value: ParamValue) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _can_be_mended(trial: TrialView) -> bool:
