@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from agent.ahead import Ahead
 from agent.data import DataFingerprints
@@ -12,11 +13,15 @@ from agent.planner.plan import Plan
 from agent.planner.proposers.protocol import Proposer
 from agent.store.book import TrialBook
 from agent.store.gates import GateBook
+from agent.store.lessons import LessonBook
 from agent.store.record import SessionRecord
 from agent.store.views import SessionView
 from agent.task import Task
 from runtime_client.models import JobView
 from runtime_client.protocol import Runtime
+
+if TYPE_CHECKING:
+    from agent.thinking.thinker import ModelThinker
 
 
 @dataclass(slots=True, kw_only=True)
@@ -36,6 +41,8 @@ class Memory:
     """What the runtime said when a budget of device time had no room for a trial; None: it has not."""
     ahead: list[Ahead] = field(default_factory=list)
     """Slow proposers: told of the history while the search goes on; the session is woken when one is done."""
+    minds: list[ModelThinker] = field(default_factory=list)
+    """Language models among them: what they say beside proposals is taken up by `agent.steps.thinking`."""
     exhausted: str | None = None
     """Why no proposer has anything new, as found at the last question; None: some have."""
     escalated: set[tuple[str, str]] = field(default_factory=set)
@@ -70,6 +77,7 @@ class Deps:
     clock: Callable[[], float]
     """Seconds since the epoch."""
     memory: Memory
+    lessons: LessonBook
     data: DataFingerprints = field(default_factory=DataFingerprints)
     write_report: Callable[[SessionView], str | None] | None = None
     """Given the session as it will be, writes the report file and returns its path; None: no report is written."""

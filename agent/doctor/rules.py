@@ -76,6 +76,12 @@ def diagnose(evidence: Evidence) -> Diagnosis:
     return _by_output(evidence, output) or _by_signal(evidence, output) or _unknown(output)
 
 
+def class_of_reason(exit_reason: str | None) -> FailureClass | None:
+    """The class that an exit reason alone names; None: it names none."""
+    reason = exit_reason or ""
+    return KNOWN.get(reason) or READ.get(reason) or VAGUE.get(reason)
+
+
 def _known(failure: FailureClass, evidence: Evidence) -> Diagnosis:
     words = signs().words[failure]
     cause = words.cause

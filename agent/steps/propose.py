@@ -20,6 +20,7 @@ from agent.state import AgentState
 from agent.steps.gating import Shown, seen_history
 from agent.steps.leaving import hour_of
 from agent.steps.spending import spend_so_far
+from agent.steps.thinking import take_up_thoughts
 from agent.store.fenced import Line
 
 N_AHEAD = 1
@@ -47,6 +48,7 @@ def propose(state: AgentState, deps: Deps) -> AgentState:
     if deps.memory.plan.search_closed is None:
         for proposer in deps.memory.ahead:
             proposer.tell(seen_history(deps))
+        take_up_thoughts(deps)
     asks_outside = OUTSIDE in deps.task.search.use
     while True:
         _take_up_ideas(deps)
