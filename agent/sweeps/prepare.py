@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent.notices.telling import why_no_address
-from agent.sweeps.calendar import BadTime, deadline_of, is_open, told, window_of, zone
+from agent.sweeps.calendar import BadTime, deadline_of, is_open, opens_at, told, window_of, zone
 from agent.sweeps.cells import Cell, Cells, cells_of
 from agent.sweeps.places import of_task_file, task_key
 from agent.sweeps.sweep import Sweep
@@ -29,6 +29,8 @@ class PreparedNight:
     """Seconds since the epoch; None: no limit."""
     outside: str | None
     """Why it may not run now, in words; None: it may."""
+    opens_at: float | None = None
+    """When its window opens next, where it may not run now."""
     notes: tuple[Problem, ...] = ()
     """What the night can run with, and a person should know; by its place in the file."""
 
@@ -79,6 +81,7 @@ def examine(file: Path, *, read_task: ReadTask, now: float) -> Examined:
         cells=made.cells,
         finish_by=times.finish_by,
         outside=times.outside,
+        opens_at=times.opens_at,
         notes=made.notes,
     )
     return Examined(night=night, problems=tuple(wrong), addresses=tuple(_unknown_addresses(sweep, file.parent)))
@@ -112,6 +115,7 @@ def _with_data_folder(sweep: Sweep, folder: Path) -> Sweep:
 class _Times:
     finish_by: float | None = None
     outside: str | None = None
+    opens_at: float | None = None
     problems: tuple[Problem, ...] = ()
 
 
@@ -130,7 +134,11 @@ def _times(sweep: Sweep, now: float) -> _Times:
     tried("window", lambda: deadline_of(None, sweep.window, where, now))
     if wrong:
         return _Times(problems=tuple(wrong))
-    outside = None
-    if sweep.window is not None and not is_open(window_of(sweep.window), where, now):
-        outside = f"it is {told(now, where)[-5:]}, outside of its window {sweep.window}"
-    return _Times(finish_by=deadline_of(sweep.finish_by, sweep.window, where, now), outside=outside)
+    if sweep.window is None or is_open(window_of(sweep.window), where, now):
+        return _Times(finish_by=deadline_of(sweep.finish_by, sweep.window, where, now))
+    opens = opens_at(window_of(sweep.window), where, now)
+    return _Times(
+        finish_by=deadline_of(sweep.finish_by, sweep.window, where, now),
+        outside=f"it is {told(now, where)[-5:]}, outside of its window {sweep.window}",
+        opens_at=opens,
+    )

@@ -19,6 +19,7 @@ from nightlab.output import note, print_json
 from .agent_store import agent_store
 from .options import HomeOption, JsonOption, home_folder
 from .sweep_argument import prepared_night
+from .sweep_dry_run import dry_run as foretell
 
 if TYPE_CHECKING:
     from agent.store.nights import NightStore
@@ -51,6 +52,9 @@ def run(
     python: Annotated[
         str | None, typer.Option(help="Python of the jobs, where the task names none.", metavar="PATH")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only tell: jobs, device-hours, when it would end, what it would delay.")
+    ] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -63,6 +67,9 @@ def run(
     prepared = prepared_night(file, python)
     for one in prepared.notes:
         note(f"{one.path}: {one.message}")
+    if dry_run:
+        foretell(folder, prepared, as_json)
+        return
     try:
         with _signals_raised():
             ended = _run(folder, prepared)
