@@ -35,6 +35,7 @@ COMMANDS = {
     "research": "Sessions: check a task, start, follow, stop, resume, report, suggest.",
     "sweep": "Sweeps: the same trials night after night; their reports.",
     "trial": "Trials of all sessions: search, list, show, compare, reproduce, export.",
+    "mcp": "The door for coding agents of others: read, and propose trials (MCP).",
     "verify": "Check an evidence folder and run it again here.",
     "simulate": "Replay a trace of real jobs with this scheduler, in virtual time.",
     "lab": "Whole research sessions on pretended training, in virtual time.",

@@ -11,6 +11,7 @@ from dataclasses import replace
 from agent.deps import Deps
 from agent.planner.comparable import why_invalid
 from agent.planner.curve import Point, alike, last_finite, renamed_to
+from agent.planner.early_stop import STOPPED_EARLY
 from agent.planner.history import SLOT_NEEDED
 from agent.planner.objective import Reading, read_value
 from agent.state import AgentState
@@ -114,7 +115,8 @@ def _cut(judged: TrialView) -> TrialView:
 
 
 def _judged(trial: TrialView, job: JobView, facts: TrialFacts, deps: Deps) -> TrialView:
-    reading = _reading(trial, job, deps)
+    is_early = job.state == "cancelled" and trial.facts.stopped_early is not None
+    reading = Reading(note=f"ended early: {trial.facts.stopped_early}") if is_early else _reading(trial, job, deps)
     seconds = job.device_seconds(job.ended_at or deps.clock())
     partial = None if reading.value is not None else last_finite(_points(trial, job, deps))
     if partial is not None:
@@ -124,7 +126,7 @@ def _judged(trial: TrialView, job: JobView, facts: TrialFacts, deps: Deps) -> Tr
         state=TrialState.INVALID if reading.value is None else TrialState.MEASURED,
         value=reading.value,
         note=reading.note,
-        exit_reason=job.exit_reason,
+        exit_reason=STOPPED_EARLY if is_early else job.exit_reason,
         device_seconds=trial.device_seconds + seconds,
         ended_at=job.ended_at or deps.clock(),
         is_recalled=False,

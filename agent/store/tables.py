@@ -161,8 +161,9 @@ model_calls = sa.Table(
     sa.Column("took_s", sa.Double, nullable=False, default=0.0),
     sa.Column("note", sa.Text),
 )
-"""Every call of a model, those that failed too. `outcome`: `used`, `unusable`, or a `Trouble`; a cost of None: unknown.
-Request and reply are in the archive file of the session, under the same number."""
+"""Every call of a model, those that failed too. `outcome`: `used`, `unusable`, a `Trouble`, or `open` while it lasts; a
+cost of None: unknown. The sums over a session are its `tokens` and `cost_usd`, at every moment: a row is written with
+what the call may use at most, and corrected. Request and reply are in the archive of the session, by its number."""
 
 lessons = sa.Table(
     "lessons",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
+from agent_worlds import a_task
 from loopback_servers import nobody, serving
 from model_endpoint import (
     Play,
@@ -22,6 +25,9 @@ from model_endpoint import (
 from agent.llm.chat import Finish, Message, ModelError, ReplySchema, Request, Role, Tool, Trouble
 from agent.llm.guard import Calls
 from agent.llm.openai_chat import Endpoint, OpenAIChat
+from agent.llm.opening import open_model
+from agent.store.fenced import FencedWriter
+from agent.store.store import AgentStore
 
 TOOL = Tool(name="suggest", description="Suggest trials.", parameters={"type": "object", "properties": {}})
 SCHEMA = ReplySchema(name="ideas", schema={"type": "object", "properties": {}, "additionalProperties": False})
@@ -187,7 +193,7 @@ def test_what_waiting_does_not_mend_is_told_at_once(status: int, body: object, t
         sends(b'{"choices": "none"}'),
         sends(b"[]"),
         sends(b"\xff\xfe\x00", kind="application/octet-stream"),
-        sends(b"[" * 100_000),
+        sends(b"[" * 5_000),
         sends(completion({"content": "cut"}, finish=None)),
         sends(b"packed", content_encoding="gzip"),
     ],
@@ -256,3 +262,19 @@ def test_a_call_that_the_guard_forbids_is_not_made(base_url: str, allowed: Calls
     with pytest.raises(ModelError) as caught:
         chat_at(base_url, allowed=allowed).complete(asking(), deadline_s=10)
     assert caught.value.trouble is Trouble.FORBIDDEN
+
+
+def test_a_limit_of_money_that_does_not_count_a_model_is_said_once(tmp_path: Path) -> None:
+    store = AgentStore.open(tmp_path)
+    model = {"name": "tiny", "base_url": "http://127.0.0.1:9/v1"}
+    task = a_task(budgets={"trials": 6, "cost_usd": 1}, model=model)
+    session_id = store.create_session(task).session_id
+    writer = FencedWriter(store, session_id, store.claim(session_id, os.getpid()))
+    opened = open_model(task, tmp_path, writer, environ={"NIGHTLAB_MODEL_CALLS": "forbid"})
+    with pytest.raises(ModelError) as caught:
+        opened.complete(asking(), deadline_s=1)
+    assert caught.value.trouble is Trouble.FORBIDDEN
+    open_model(task, tmp_path, writer, environ={})
+    said = [line.text for line in store.activity(session_id) if "does not count the model tiny" in line.text]
+    assert len(said) == 1
+    assert "model: {price: {prompt: ..., completion: ...}}" in said[0]

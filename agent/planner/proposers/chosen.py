@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from agent.planner.history import History, Proposal
 from agent.planner.portfolio import Portfolio
 from agent.planner.proposers.optuna_sampler import OptunaSampler
 from agent.planner.proposers.points import Points
@@ -15,8 +16,16 @@ from agent.planner.repetition import Remembered
 from agent.task import Task
 
 
-def chosen_proposers(task: Task, more: Sequence[Proposer] = (), memory: Sequence[Remembered] = ()) -> Portfolio:
+def chosen_proposers(
+    task: Task,
+    more: Sequence[Proposer] = (),
+    memory: Sequence[Remembered] = (),
+    wishes: Callable[[History], Sequence[Proposal]] = lambda history: (),
+) -> Portfolio:
     """What `search.use` names, and `more`.
+
+    Args:
+        wishes: replicates that somebody asked for: the race makes them where its rules allow.
 
     Raises:
         ValueError: the sampler needs a package that is not installed.
@@ -33,7 +42,7 @@ def chosen_proposers(task: Task, more: Sequence[Proposer] = (), memory: Sequence
     return Portfolio(
         task,
         found,
-        Race(task) if has_race else None,
+        Race(task, wishes) if has_race else None,
         memory,
         first=Points(task) if "points" in used else None,
     )

@@ -5,16 +5,16 @@ A person's idea comes first of all. An outside agent's waits for a slot of its a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.planner.configuration import canonical, configuration_id, default_params, problems
 from agent.planner.history import History, Proposal
 from agent.planner.ranking import ranking
-from agent.planner.repetition import Tried
+from agent.planner.repetition import Tried, repeat_in_words
 from agent.planner.standings import params_of
 from agent.planner.suggested import allowed
-from agent.store.views import ParamValue, Purpose, SuggestionView, TrialFacts, TrialView
+from agent.store.views import ParamValue, Purpose, SuggestionView, TrialFacts
 from agent.task import Task
 
 _BEFORE = "the suggestion before it"
@@ -50,7 +50,8 @@ def answers(ideas: Sequence[SuggestionView], task: Task, history: History, room:
             continue
         params = _filled_in(idea, task, history)
         name = configuration_id(params)
-        note = _misfit(idea, params, task) or _repeats(params, task, tried, values)
+        # The same idea again, or nearly, would be a second draw of the luck; replicates are made where they decide.
+        note = _misfit(idea, params, task) or repeat_in_words(params, task, tried, values)
         if note is None and n_made >= room:
             note = f"all {task.budgets.trials} trials of the search are proposed (budgets.trials)"
         if note is not None:
@@ -85,19 +86,6 @@ def _misfit(idea: SuggestionView, params: dict[str, ParamValue], task: Task) -> 
         return None
     ranges = "; ".join(f"{n}: {allowed(task.space[n])}" for n in idea.params if n in task.space)
     return f"{'; '.join(wrong)}. Allowed: {ranges or ', '.join(task.space)}"
-
-
-def _repeats(params: dict[str, ParamValue], task: Task, tried: Tried, values: Mapping[str, TrialView]) -> str | None:
-    """The same idea again, or nearly, would be a second draw of the luck; replicates are made where they decide."""
-    repeats = tried.repeats(params)
-    if repeats is None:
-        return None
-    trial_id, text = repeats
-    known = values.get(trial_id)
-    if known is None:
-        return text
-    value = "" if known.value is None else f", {task.objective.metric} {known.value:.6g}"
-    return f"{text} ({known.state}{value})"
 
 
 def _proposal(idea: SuggestionView, params: dict[str, ParamValue], name: str, task: Task) -> Proposal:
