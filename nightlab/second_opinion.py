@@ -48,10 +48,10 @@ def opinion_of(asker: Asker, task: Task, job: JobView, evidence: Evidence) -> Ch
         Failure: no answer that could be used.
     """
     from agent.doctor.answer import Answer
-    from agent.doctor.question import MAX_TOKENS, checked, menu, question
+    from agent.doctor.question import MAX_TOKENS, checked, question
 
     params = params_in(task, job)
-    asked = asker.ask(question(evidence, params, task), Answer, menu(), MAX_TOKENS, picks=1)
+    asked = asker.ask(question(evidence, params, task), Answer, None, MAX_TOKENS)
     if asked.value is None:
         raise _no_answer(f"{asked.model}: {asked.why}")
     return checked(asked.value, evidence, params, task, by=asked.model)

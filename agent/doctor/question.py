@@ -12,7 +12,6 @@ from agent.doctor.answer import ASKED, Answer
 from agent.doctor.diagnosis import Diagnosis, FailureClass
 from agent.doctor.evidence import Evidence
 from agent.doctor.signs import signs
-from agent.llm.menu import MenuItem
 from agent.llm.untrusted import clean, fenced
 from agent.planner.configuration import canonical, problems
 from agent.planner.suggested import allowed
@@ -72,22 +71,10 @@ def question(evidence: Evidence, params: Mapping[str, ParamValue], task: Task) -
     )
 
 
-def menu() -> list[MenuItem]:
-    """The classes as numbered choices."""
-    words = signs().words
-    return [
-        MenuItem(
-            text=f"{each.value.replace('_', ' ')}: {words[each].cause}",
-            gives={"failure": each.value, "cause": words[each].cause, "suggestion": words[each].suggestion},
-        )
-        for each in ASKED
-    ]
-
-
 def checked(answer: Answer, evidence: Evidence, params: Mapping[str, ParamValue], task: Task, *, by: str) -> Checked:
     """The answer as a diagnosis, never a sure one.
 
-    A line that the output does not have is no evidence, and takes the answer with it; without any, nothing is changed.
+    Without a line that the output really has it does not count: guesses of small models are worse than none.
     """
     refusals: list[str] = []
     failure = answer.failure
@@ -100,8 +87,10 @@ def checked(answer: Answer, evidence: Evidence, params: Mapping[str, ParamValue]
     found = next((each for each in reversed(shown) if line and line in clean(each)), None)
     if found is None and line:
         refusals.append(f"the output has no line {line[:80]!r}")
-    is_told = failure is not FailureClass.UNKNOWN and (found is not None or not line)
-    change = _change(answer, params, task, refusals) if is_told and found is not None else None
+    elif found is None and failure is not FailureClass.UNKNOWN:
+        refusals.append(f"it calls it {failure.value} without any line that says so")
+    is_told = failure is not FailureClass.UNKNOWN and found is not None
+    change = _change(answer, params, task, refusals) if is_told else None
     if not is_told:
         failure, words = FailureClass.UNKNOWN, signs().words[FailureClass.UNKNOWN]
     diagnosis = Diagnosis(

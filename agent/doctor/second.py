@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from agent.doctor.answer import Answer
 from agent.doctor.diagnosis import Diagnosis
 from agent.doctor.evidence import Evidence
-from agent.doctor.question import MAX_TOKENS, checked, menu, question, signature
+from agent.doctor.question import MAX_TOKENS, checked, question, signature
 from agent.llm.ladder import Asked, Asker
 from agent.store.views import ParamValue
 from agent.task import Task
@@ -105,7 +105,7 @@ class SecondOpinions:
         self._n_asked += 1
         failed = self._about = self._waiting.popleft()
         prompt = question(failed.evidence, failed.params, self._task)
-        self._call = Call(lambda: self._asker.ask(prompt, Answer, menu(), MAX_TOKENS, picks=1), self._start)
+        self._call = Call(lambda: self._asker.ask(prompt, Answer, None, MAX_TOKENS), self._start)
 
     def take(self) -> Opinion:
         """What came of the question, once."""

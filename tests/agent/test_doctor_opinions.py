@@ -69,8 +69,10 @@ def test_a_change_that_is_not_allowed_is_refused_with_a_sentence(change: dict[st
     assert why in found.refusals[0]
 
 
-def test_nothing_is_changed_without_a_line_that_says_so() -> None:
-    assert of(evidence="", change={"x": 0.5}).diagnosis.change is None
+def test_a_guess_without_a_line_that_says_so_does_not_count() -> None:
+    found = of(evidence="", change={"x": 0.5})
+    assert (found.diagnosis.failure, found.diagnosis.change) == (FailureClass.UNKNOWN, None)
+    assert "without any line" in found.refusals[0]
 
 
 def test_what_only_the_runtime_can_know_is_not_believed() -> None:
@@ -207,11 +209,11 @@ def test_an_opinion_of_an_earlier_process_is_known_and_not_asked_for_again() -> 
 
 
 @pytest.mark.acceptance
-def test_a_model_that_can_only_pick_picks_a_class(tmp_path: Path) -> None:
+def test_a_model_that_can_only_pick_is_not_asked(tmp_path: Path) -> None:
     world = a_world(tmp_path, task=a_model_task(), script=breaks(lambda _: LINES[1]))
-    assert live(world, ScriptedModel(lambda _: "3"), steps=Steps(best=Rung.MENU)) is SessionState.FINISHED
-    assert {t.facts.diagnosis.failure for t in bad(world) if t.facts.diagnosis} == {ASKED[2]}
-    assert not any(trial.facts.fixes for trial in world.store.trials("s1"))
+    model = ScriptedModel(lambda _: "3")
+    assert live(world, model, steps=Steps(best=Rung.MENU)) is SessionState.FINISHED
+    assert model.requests == ()
 
 
 @pytest.mark.acceptance
