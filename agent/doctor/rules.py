@@ -122,7 +122,9 @@ def _by_output(evidence: Evidence, output: Output) -> Diagnosis | None:
         words = signs().words[read] if sign is None else _filled(sign, match)
         return _diagnosis(read, output.shown, words, is_sure=True)
     if sign is not None:
-        return _diagnosis(sign.failure, output.with_line(_matching(sign, match)), _filled(sign, match), is_sure=sign.is_sure)
+        return _diagnosis(
+            sign.failure, output.with_line(_matching(sign, match)), _filled(sign, match), is_sure=sign.is_sure
+        )
     vague = VAGUE.get(reason) if is_fresh else None
     if vague is not None:
         return _diagnosis(vague, output.shown, signs().words[vague], is_sure=False)

@@ -15,6 +15,7 @@ from agent.llm.scripted import ScriptedModel, called
 from agent.task import Task
 from nightlab.diagnosis_page import print_diagnosis
 from nightlab.failure import Failure
+from nightlab.outside.reading import diagnosis
 from nightlab.second_opinion import opinion_of
 from runtime_client.fake import FakeOutcome, FakeRuntime
 from runtime_client.models import CodeSource, JobSpec, JobView
@@ -89,3 +90,11 @@ def test_a_model_without_an_answer_is_said_to_have_none() -> None:
     asker = Asker(ScriptedModel(lambda _: ModelError(Trouble.UNAUTHORIZED, "bad key")))
     with pytest.raises(Failure, match="no second opinion"):
         opinion_of(asker, TASK, job, gather(runtime, job, last_ended(job)))
+
+
+def test_an_outside_agent_gets_the_class_and_the_evidence_inside_a_fence() -> None:
+    runtime, job = failed(FakeOutcome(exit_reason="code_error", evidence="RuntimeError: shape mismatch: (3,) and (4,)"))
+    found = diagnosis(runtime, job.job_id)
+    assert (found["failure"], found["is_sure"]) == ("shape", True)
+    assert "<untrusted" in found["cause_and_evidence"]
+    assert "RuntimeError: shape mismatch" in found["cause_and_evidence"]
