@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, cast
 from agent.checkpoints import PRUNE_EVERY, open_checkpoints, prune
 from agent.data import DataFingerprints
 from agent.deps import Deps, Memory
-from agent.earlier import earlier_losers
 from agent.planner.history import History
 from agent.planner.hour import Hour
 from agent.planner.plan import Phase, Plan, first_plan, reopened
@@ -29,11 +28,13 @@ from agent.steps.leaving import words_for
 from agent.store.book import TrialBook
 from agent.store.faults import DiskFull, full_disk_named
 from agent.store.fenced import FencedWriter, FenceLost, Line
+from agent.store.lessons import LessonBook
 from agent.store.record import SessionRecord
 from agent.store.shelf import Shelf
 from agent.store.store import AgentStore
 from agent.store.views import SessionState, SessionView, TrialState
 from agent.task import Task
+from agent.thinking.beside import Start, in_a_thread
 from agent.tools.jobs import StaleSession
 from agent.waiting import Interest, Waiter, Wake
 from runtime_client.errors import RuntimeClientError
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.sqlite import SqliteSaver
 
     from agent.graph import Graph
+    from agent.proposers import OpenAsker
 
 _RECURSION_LIMIT = 30
 _BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -69,6 +71,10 @@ class SessionDeps:
     """None: this process."""
     open_search: Callable[[Task, Shelf, Memory], Proposer] | None = None
     """Who searches, given the shelf for what is made ahead; None: as the task says."""
+    open_asker: OpenAsker | None = None
+    """How the session's language model is reached; None: it is not asked."""
+    start_thinking: Start = in_a_thread
+    """How a call of a model is made beside the session."""
 
 
 def run_session(session_id: str, deps: SessionDeps) -> SessionState:
@@ -175,17 +181,25 @@ def _work(
 ) -> bool:
     """Wake the graph again and again; True when the session needs this process no longer."""
     from agent.graph import build_graph
-    from agent.planner.proposers.chosen import chosen_proposers
     from agent.planner.proposers.optuna_sampler import OptunaSampler
-    from agent.planner.proposers.outside import OUTSIDE, Outside
+    from agent.proposers import Around, open_proposers
 
     book, record = TrialBook(writer), SessionRecord(writer)
     session = record.session()
     task = Task.model_validate_json(session.task_json)
-    memory = Memory(plan=_newest_plan(writer, task), session=session)
+    memory, lessons = Memory(plan=_newest_plan(writer, task), session=session), LessonBook(writer)
     if deps.open_search is None:
-        outside = [Outside(task, record.suggestions)] if OUTSIDE in task.search.use else []
-        search: Proposer = chosen_proposers(task, outside, memory=earlier_losers(deps.store, session, task))
+        around = Around(
+            task=task,
+            writer=writer,
+            record=record,
+            memory=memory,
+            lessons=lessons,
+            runtime=runtime,
+            open_asker=deps.open_asker,
+            start_thinking=deps.start_thinking,
+        )
+        search: Proposer = open_proposers(around)
     else:
         search = deps.open_search(task, Shelf(writer), memory)
     graph_deps = Deps(
@@ -197,6 +211,7 @@ def _work(
         explorer=OptunaSampler(task),
         clock=deps.store.clock,
         memory=memory,
+        lessons=lessons,
         data=DataFingerprints(sources=task.data, monotonic=deps.monotonic),
         write_report=deps.write_report,
     )

@@ -18,7 +18,9 @@ from agent.planner.repetition import Step
 from agent.planner.worth import worth_of
 from agent.state import AgentState
 from agent.steps.leaving import hour_of
+from agent.steps.opinions import take_up_opinions
 from agent.steps.spending import spend_so_far
+from agent.steps.thinking import take_up_thoughts
 from agent.store.fenced import Line
 
 N_AHEAD = 1
@@ -45,6 +47,8 @@ def propose(state: AgentState, deps: Deps) -> AgentState:
     if deps.memory.plan.search_closed is None:
         for proposer in deps.memory.ahead:
             proposer.tell(deps.book.history())
+        take_up_thoughts(deps)
+        take_up_opinions(deps)
     asks_outside = OUTSIDE in deps.task.search.use
     while True:
         _take_up_ideas(deps)
