@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent.notices.telling import why_no_address
 from agent.sweeps.calendar import BadTime, deadline_of, is_open, opens_at, told, window_of, zone
-from agent.sweeps.cells import Cell, Cells, cells_of
+from agent.sweeps.cells import Cell, Cells, CodeRef, cells_of
 from agent.sweeps.places import of_task_file, task_key
+from agent.sweeps.states import NoState, State, data_in_state, placed, resolved
 from agent.sweeps.sweep import Sweep
 from agent.sweeps.sweep_file import SweepError, load_sweep
 from agent.task import Task
@@ -46,19 +47,25 @@ class Examined:
     """Whom the file names and nobody can tell: no reason for a night not to run."""
 
 
-def prepare_night(file: Path, *, read_task: ReadTask, now: float) -> PreparedNight:
+def prepare_night(file: Path, *, read_task: ReadTask, now: float, home: Path | None = None) -> PreparedNight:
     """
+    Args:
+        home: as `examine`.
+
     Raises:
         SweepError: the file, its times, its tasks or its cells can not be used; all problems at once.
     """
-    found = examine(file, read_task=read_task, now=now)
+    found = examine(file, read_task=read_task, now=now, home=home)
     if found.problems:
         raise SweepError(found.night.file, list(found.problems))
     return replace(found.night, notes=(*found.night.notes, *found.addresses))
 
 
-def examine(file: Path, *, read_task: ReadTask, now: float) -> Examined:
-    """Everything that can be said of a sweep file before a night. Changes nothing.
+def examine(file: Path, *, read_task: ReadTask, now: float, home: Path | None = None) -> Examined:
+    """Everything that can be said of a sweep file before a night.
+
+    Args:
+        home: where states of the code are put. None: nowhere, nothing is changed; the cells then name the checkout.
 
     Raises:
         SweepError: the file can not be read as a sweep, so that nothing else can be looked at.
@@ -66,14 +73,13 @@ def examine(file: Path, *, read_task: ReadTask, now: float) -> Examined:
     file = file.expanduser().resolve()
     sweep = _with_data_folder(load_sweep(file), file.parent)
     wrong: list[Problem] = []
-    if sweep.matrix.code:
-        what = "states of the code are not supported yet; leave matrix.code out, and the code runs as it lies there"
-        wrong.append(Problem(path="matrix.code", message=what))
     times = _times(sweep, now)
     wrong += times.problems
     tasks, of_files = _tasks(sweep, file.parent, read_task)
     wrong += of_files
-    made = cells_of(sweep, tasks) if not of_files else Cells()
+    codes, of_code, notes = _codes(sweep, tasks, home)
+    wrong += of_code
+    made = cells_of(sweep, tasks, codes) if not of_files and not of_code else Cells()
     wrong += made.problems
     night = PreparedNight(
         sweep=sweep,
@@ -82,7 +88,7 @@ def examine(file: Path, *, read_task: ReadTask, now: float) -> Examined:
         finish_by=times.finish_by,
         outside=times.outside,
         opens_at=times.opens_at,
-        notes=made.notes,
+        notes=(*notes, *made.notes),
     )
     return Examined(night=night, problems=tuple(wrong), addresses=tuple(_unknown_addresses(sweep, file.parent)))
 
@@ -96,6 +102,36 @@ def _tasks(sweep: Sweep, folder: Path, read_task: ReadTask) -> tuple[list[Task],
         except TaskError as error:
             wrong += [of_task_file(problem, task_key(sweep, at), name) for problem in error.problems]
     return tasks, wrong
+
+
+def _codes(
+    sweep: Sweep, tasks: Sequence[Task], home: Path | None
+) -> tuple[dict[str, list[CodeRef]], list[Problem], list[Problem]]:
+    """States of the code by task, what is wrong with them, and which commit each of them is now."""
+    codes: dict[str, list[CodeRef]] = {}
+    wrong: list[Problem] = []
+    notes: list[Problem] = []
+    for task in tasks:
+        for at, name in enumerate(sweep.matrix.code):
+            place = f"matrix.code.{at}"
+            try:
+                state = resolved(name, task)
+                codes.setdefault(task.task, []).append(_code_ref(state, task, home))
+            except NoState as error:
+                wrong.append(Problem(path=place, message=str(error)))
+                continue
+            note = Problem(path=place, message=f"{name} is commit {state.commit} now")
+            notes += [] if note in notes else [note]
+    return codes, wrong, notes
+
+
+def _code_ref(state: State, task: Task, home: Path | None) -> CodeRef:
+    if home is None:
+        return CodeRef(name=state.name, root_path=str(state.repository / state.below), data=task.data)
+    folder = placed(state, home)
+    return CodeRef(
+        name=state.name, root_path=str((folder / state.below).resolve()), data=data_in_state(task.data, state, folder)
+    )
 
 
 def _unknown_addresses(sweep: Sweep, folder: Path) -> Iterator[Problem]:
