@@ -22,6 +22,8 @@ from agent.task import DataSource, Task
 ANSWER_S = 300.0
 N_KEPT = 20
 """States that nothing uses and that stay all the same, those that were used last."""
+KEPT_S = 2 * 86400.0
+"""So long after its use a state stays in any case: a night that waits for the one before has no row yet."""
 _NEVER_LINKED = frozenset({".git", "__pycache__"})
 
 
@@ -190,10 +192,11 @@ def _moved(source: DataSource, state: State, folder: Path) -> DataSource:
     return source.model_copy(update={"path": str(folder / below), "fingerprint": "sha256"})
 
 
-def forget_unused(home: Path, in_use: Collection[Path]) -> list[Path]:
-    """Remove all but the states in use and the 20 that were used last; what was removed."""
+def forget_unused(home: Path, in_use: Collection[Path], *, now: float) -> list[Path]:
+    """Remove all but the states in use, the 20 that were used last and those of the last two days; what was removed."""
     found = [one for one in _all(home) if not any(used == one or one in used.parents for used in in_use)]
-    gone = sorted(found, key=lambda one: one.stat().st_mtime, reverse=True)[N_KEPT:]
+    newest_first = sorted(found, key=lambda one: one.stat().st_mtime, reverse=True)
+    gone = [one for one in newest_first[N_KEPT:] if one.stat().st_mtime < now - KEPT_S]
     for folder in gone:
         shutil.rmtree(folder, ignore_errors=True)
     return gone

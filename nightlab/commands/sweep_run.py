@@ -102,7 +102,7 @@ def _run(folder: Path, prepared: PreparedNight) -> NightView:
             _bring_up(folder)
         night = begin_night(nights, prepared, pause=pause, say=note)
         if prepared.sweep.matrix.code:
-            forget_unused(folder, code_in_use(nights))
+            forget_unused(folder, code_in_use(nights), now=time.time())
         if night.ended_at is None:
             note(f"{night.night_id} has begun; its page will be below {folder / 'reports' / 'nights'}")
         return _followed(nights, night, upkeep)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent.sweeps.prepare import examine, prepare_night
-from agent.sweeps.states import N_KEPT, forget_unused, states_folder
+from agent.sweeps.states import KEPT_S, N_KEPT, forget_unused, states_folder
 from agent.sweeps.sweep_file import SweepError
 from agent.task import Task
 from agent.task_file import load_task
@@ -157,5 +157,6 @@ def test_states_are_bounded_and_those_in_use_stay(tmp_path: Path) -> None:
     for at, folder in enumerate(folders):
         folder.mkdir(parents=True)
         os.utime(folder, (at, at))
-    assert sorted(forget_unused(tmp_path, [folders[0] / "exp"])) == sorted(folders[1:3])
+    assert forget_unused(tmp_path, [folders[0] / "exp"], now=KEPT_S) == []
+    assert sorted(forget_unused(tmp_path, [folders[0] / "exp"], now=KEPT_S + 2.5)) == sorted(folders[1:3])
     assert folders[0].is_dir()
