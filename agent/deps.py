@@ -21,6 +21,7 @@ from runtime_client.models import JobView
 from runtime_client.protocol import Runtime
 
 if TYPE_CHECKING:
+    from agent.doctor.second import SecondOpinions
     from agent.thinking.thinker import ModelThinker
 
 
@@ -43,6 +44,8 @@ class Memory:
     """Slow proposers: told of the history while the search goes on; the session is woken when one is done."""
     minds: list[ModelThinker] = field(default_factory=list)
     """Language models among them: what they say beside proposals is taken up by `agent.steps.thinking`."""
+    opinions: SecondOpinions | None = None
+    """A model's second opinions about failures; None: there is no model."""
     exhausted: str | None = None
     """Why no proposer has anything new, as found at the last question; None: some have."""
     escalated: set[tuple[str, str]] = field(default_factory=set)
@@ -60,8 +63,9 @@ class Memory:
 
     @property
     def has_thoughts(self) -> bool:
-        """A slow proposer is done thinking."""
-        return any(proposer.has_news for proposer in self.ahead)
+        """A slow proposer is done thinking, or a second opinion came."""
+        has_opinion = self.opinions is not None and self.opinions.has_news
+        return has_opinion or any(proposer.has_news for proposer in self.ahead)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

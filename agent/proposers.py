@@ -23,6 +23,7 @@ from agent.thinking.beside import Start, in_a_thread
 from runtime_client.protocol import Runtime
 
 if TYPE_CHECKING:
+    from agent.doctor.second import SecondOpinions
     from agent.llm.ladder import Asker
 
 OpenAsker = Callable[[Task, FencedWriter], "Asker"]
@@ -51,8 +52,11 @@ def open_proposers(around: Around) -> Proposer:
     task, memory = around.task, around.memory
     more: list[Proposer] = []
     slow: list[Ahead] = []
-    if "model" in task.search.use and around.open_asker is not None:
-        slow.append(_open_model(around, around.open_asker))
+    if task.model is not None and around.open_asker is not None:
+        asker = around.open_asker(task, around.writer)
+        if "model" in task.search.use:
+            slow.append(_open_model(around, asker))
+        memory.opinions = _open_opinions(around, asker)
     more.extend(slow)
     if OUTSIDE in task.search.use:
         more.append(Outside(task, around.record.suggestions))
@@ -68,14 +72,31 @@ def _wishes(slow: list[Ahead]) -> Callable[[History], list[Proposal]]:
     return lambda history: list(chain.from_iterable(one.wishes(history) for one in slow))
 
 
-def _open_model(around: Around, open_asker: OpenAsker) -> Ahead:
+def _open_opinions(around: Around, asker: Asker) -> SecondOpinions:
+    """Of failures that the rules can not tell; what this session was told already is known."""
+    from agent.doctor.question import PROMPT
+    from agent.doctor.second import SecondOpinions
+    from agent.store.calls import model_calls_of
+
+    store, session_id = around.writer.store, around.writer.session_id
+    told = [trial.facts.diagnosis for trial in store.trials(session_id) if trial.facts.diagnosis is not None]
+    return SecondOpinions(
+        around.task,
+        asker,
+        known={one.signature: one for one in told if one.signature is not None},
+        n_asked=sum(1 for call in model_calls_of(store, session_id) if call.purpose == PROMPT),
+        start=around.start_thinking,
+    )
+
+
+def _open_model(around: Around, asker: Asker) -> Ahead:
     """Imported late: most sessions have no model."""
     from agent.steps.thinking import refused_before
     from agent.thinking.opening import open_thinking
 
     return open_thinking(
         around.task,
-        open_asker(around.task, around.writer),
+        asker,
         around.runtime,
         memory=around.memory,
         shelf=Shelf(around.writer),

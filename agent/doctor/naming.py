@@ -6,6 +6,7 @@ from agent.doctor.diagnosis import Diagnosis, FailureClass
 from agent.store.views import TrialView
 
 NO_VALUE = "no usable value"
+NOT_TOLD = "could not tell why"
 
 
 def failure_name(trial: TrialView) -> str:
@@ -20,6 +21,6 @@ def failure_name(trial: TrialView) -> str:
 def in_words(found: Diagnosis) -> str:
     """Class and cause for the end of a note: `shape: sizes do not fit`, `could not tell why`."""
     if found.failure is FailureClass.UNKNOWN:
-        return "could not tell why"
+        return NOT_TOLD
     doubt = "" if found.is_sure else ", suspected"
     return f"{found.failure.value.replace('_', ' ')}{doubt}: {found.cause}"

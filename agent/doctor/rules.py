@@ -122,7 +122,9 @@ def _by_output(evidence: Evidence, output: Output) -> Diagnosis | None:
         words = signs().words[read] if sign is None else _filled(sign, match)
         return _diagnosis(read, output.shown, words, is_sure=True)
     if sign is not None:
-        return _diagnosis(sign.failure, output.with_line(match), _filled(sign, match), is_sure=sign.is_sure)
+        return _diagnosis(
+            sign.failure, output.with_line(_matching(sign, match)), _filled(sign, match), is_sure=sign.is_sure
+        )
     vague = VAGUE.get(reason) if is_fresh else None
     if vague is not None:
         return _diagnosis(vague, output.shown, signs().words[vague], is_sure=False)
@@ -157,6 +159,12 @@ def _sign(output: Output, only: FailureClass | None) -> tuple[Sign | None, str]:
             if line is not None:
                 return sign, line
     return None, ""
+
+
+def _matching(sign: Sign, text: str) -> str:
+    """Of the lines of a message, the one with the sign; the first where only all of them together have it."""
+    lines = text.split("\n")
+    return next((line for line in lines if sign.regex.search(line)), lines[0])
 
 
 def _filled(sign: Sign, line: str) -> Words:

@@ -17,7 +17,7 @@ from agent.thinking.lessons import Learned
 from agent.tools.trial_job import metric_of
 from runtime_client.models import JobView
 
-_NOTE_LIMIT = 700
+NOTE_LIMIT = 700
 
 
 def diagnosed(trial: TrialView, job: JobView, deps: Deps) -> TrialView:
@@ -31,7 +31,7 @@ def diagnosed(trial: TrialView, job: JobView, deps: Deps) -> TrialView:
     found = replace(found, change=change_of(found, trial, job, deps))
     note = trial.note
     if job.state == "failed" and found.failure is not FailureClass.NO_METRIC:
-        note = f"{note}; {in_words(found)}"[:_NOTE_LIMIT]
+        note = f"{note}; {in_words(found)}"[:NOTE_LIMIT]
     return replace(trial, note=note, facts=replace(trial.facts, diagnosis=found))
 
 

@@ -19,6 +19,7 @@ from agent.planner.worth import worth_of
 from agent.state import AgentState
 from agent.steps.gating import Shown, seen_history
 from agent.steps.leaving import hour_of
+from agent.steps.opinions import take_up_opinions
 from agent.steps.spending import spend_so_far
 from agent.steps.thinking import take_up_thoughts
 from agent.store.fenced import Line
@@ -49,6 +50,7 @@ def propose(state: AgentState, deps: Deps) -> AgentState:
         for proposer in deps.memory.ahead:
             proposer.tell(seen_history(deps))
         take_up_thoughts(deps)
+        take_up_opinions(deps)
     asks_outside = OUTSIDE in deps.task.search.use
     while True:
         _take_up_ideas(deps)

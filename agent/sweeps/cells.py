@@ -10,7 +10,7 @@ from agent.planner.configuration import canonical, configuration_id, default_par
 from agent.sweeps.places import of_cell, task_key
 from agent.sweeps.points import Point, named_points
 from agent.sweeps.sweep import N_CELLS, DataVersion, GridMethod, ListMethod, OptunaMethod, RandomMethod, Sweep
-from agent.task import Budgets, Idle, SearchMethod, Task
+from agent.task import Budgets, DataSource, Idle, SearchMethod, Task
 from agent.task_checks import Problem, cross_checks
 
 HOUR_S = 3600.0
@@ -30,7 +30,9 @@ class CodeRef:
     name: str
     """As the file says it."""
     root_path: str
-    """Absolute folder with that state."""
+    """Absolute folder with that state of the task's code."""
+    data: tuple[DataSource, ...] = ()
+    """The task's, as this state has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +104,11 @@ def _derived(
     return task.model_copy(
         update={
             "job": job,
-            "data": version.data if version is not None and version.data else task.data,
+            "data": version.data
+            if version is not None and version.data
+            else ref.data
+            if ref is not None
+            else task.data,
             "search": _search(sweep, points),
             "budgets": _budgets(sweep, task, points, n_cells),
             "idle": Idle(replicate=False, explore=False),

@@ -172,12 +172,12 @@ def diverges_above(limit: float) -> Any:
 
 
 def lived(tmp_path: Path, **changes: Any) -> World:
-    given = task(seeds={"fresh": 2, "max_pairs": 2}, idle={"replicate": False, "explore": False}, **changes)
+    given = task(search={"confirm": False}, idle={"replicate": False, "explore": False}, **changes)
     return a_world(tmp_path, script=diverges_above(0.2), task=given)
 
 
 def test_a_session_mends_what_diverged_and_learns_from_it(tmp_path: Path) -> None:
-    world = lived(tmp_path)
+    world = lived(tmp_path, budgets={"trials": 10})
     assert world.live() is SessionState.FINISHED
     trials = {trial.trial_id: trial for trial in AgentStore.open(tmp_path).trials("s1")}
     fixes = [trial for trial in trials.values() if trial.facts.fixes is not None]
@@ -215,7 +215,7 @@ def test_what_ran_out_of_memory_is_mended_as_the_runtime_suggests(tmp_path: Path
             return FakeOutcome(exit_reason="out_of_memory_device", evidence="CUDA out of memory", suggestion=idea)
         return FakeOutcome(curves={"score": [batch / 512]})
 
-    given = task(seeds={"fresh": 2, "max_pairs": 2}, idle={"replicate": False, "explore": False})
+    given = task(budgets={"trials": 14}, search={"confirm": False}, idle={"replicate": False, "explore": False})
     world = a_world(tmp_path, script=script, task=given)
     assert world.live() is SessionState.FINISHED
     trials = {trial.trial_id: trial for trial in world.store.trials("s1")}

@@ -78,7 +78,7 @@ def test_two_tasks_with_one_name_are_refused() -> None:
         ("finish_by: '7'", "finish_by: '7' is no time; write 07:00"),
         ("window: '22:00-22:00'", "window: .* has no length"),
         ("time_zone: Europe/Berln", "time_zone: .* did you mean 'Europe/Berlin'"),
-        ("matrix: {code: [main]}", "matrix.code: states of the code are not supported yet"),
+        ("matrix: {code: [main]}", "matrix.code.0: task toy has job.code_source.snapshot: off"),
         ("method: {kind: grid, values: {}}", "method.*values"),
         ("replicats: 3", "did you mean 'replicates'"),
     ],

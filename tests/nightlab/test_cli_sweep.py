@@ -221,3 +221,22 @@ def test_check_tells_all_by_place_in_the_sweep_and_exits_as_wrong_use(
     ]
     file.write_text("sweep: [1]\n")
     assert {one["path"] for one in run("sweep", "check", str(file), "--json").data["problems"]} == {"sweep", "method"}
+
+
+def test_a_dry_run_without_a_runtime_says_what_it_can_not_tell_and_writes_nothing(
+    run: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setenv("NIGHTLAB_HOME", str(home))
+    task = "task: t\nobjective: {metric: m, direction: minimize}\njob: {command: run, args_style: argparse}\n"
+    task += "budgets: {trials: 2}\nspace: {lr: {type: float, low: 0.0, high: 1.0, default: 0.5}}\n"
+    (tmp_path / "task.yaml").write_text(task + "seeds: {fresh: 6, max_pairs: 9}\n")
+    (tmp_path / "s.yaml").write_text(SWEEP + "replicates: 3\nfinish_by: '07:00'\n")
+    told = run("sweep", "run", str(tmp_path / "s.yaml"), "--dry-run", "--json")
+    assert told.exit_code == 0
+    (cell,) = told.data["cells"]
+    assert (cell["n_search"], cell["n_jobs"], cell["n_jobs_most"]) == (6, 18, 24)
+    assert (told.data["ends_at"], told.data["is_in_time"], told.data["forecast"]) == (None, None, None)
+    assert ["t takes" in told.data["unknown"][0], "nightlab up" in told.data["unknown"][1]] == [True, True]
+    assert "18-24 jobs" in run("sweep", "run", str(tmp_path / "s.yaml"), "--dry-run").out
+    assert not home.exists()

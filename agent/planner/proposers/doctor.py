@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from agent.doctor.diagnosis import BY_RULES, Diagnosis
 from agent.planner.configuration import configuration_id, problems
 from agent.planner.history import History, Proposal
 from agent.planner.plan import n_search_trials
@@ -78,8 +79,13 @@ class Doctor:
             purpose=Purpose.SEARCH,
             suggested_by=self.name,
             why=f"{trial.trial_id} failed: {found.failure.value.replace('_', ' ')}{doubt}; changed: {changes}",
-            facts=TrialFacts(fixes=trial.trial_id),
+            facts=_origin(trial, found),
         )
+
+
+def _origin(trial: TrialView, found: Diagnosis) -> TrialFacts:
+    by_model = None if found.made_by == BY_RULES else found.made_by
+    return TrialFacts(fixes=trial.trial_id, model=by_model, prompt=found.prompt)
 
 
 def mends(task: Task) -> bool:
