@@ -93,7 +93,8 @@ def _agent_at_work(folder: Path) -> _AtWork:
         with closing(AgentStore.open(folder)) as store:
             live = [s for s in store.sessions() if s.state in (SessionState.RUNNING, SessionState.STOPPING)]
             nights = NightStore(store)
-            return _AtWork(sessions=tuple(live), nights=tuple(nights.night(one) for one in nights.runnable()))
+            unsettled = [nights.night(one) for one in nights.runnable()]
+            return _AtWork(sessions=tuple(live), nights=tuple(one for one in unsettled if one.ended_at is None))
     except StoreUnusable as error:
         return _AtWork(problem=str(error))
 
