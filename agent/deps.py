@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from agent.ahead import Ahead
 from agent.data import DataFingerprints
+from agent.gates.gate import Gate
 from agent.planner.plan import Plan
 from agent.planner.proposers.protocol import Proposer
 from agent.store.book import TrialBook
+from agent.store.gates import GateBook
 from agent.store.lessons import LessonBook
 from agent.store.record import SessionRecord
 from agent.store.views import SessionView
@@ -50,6 +52,12 @@ class Memory:
     """What was said already about searches that bring nothing new: step and surface."""
     suggested: frozenset[str] = frozenset()
     """Trials made of people's ideas: they are launched first."""
+    waiting: frozenset[str] = frozenset()
+    """Proposed trials that wait for a person's answer: they hold no slot, and others are made ready beside them."""
+    gates: tuple[Gate, ...] = ()
+    """The session's questions to people, as last read."""
+    open_gates: frozenset[int] = frozenset()
+    """Questions to people that were open when last looked at: an answer to one is worth a wake-up."""
     has_unpublished_plans: bool = True
     has_seen_metric: bool = False
 
@@ -65,6 +73,7 @@ class Deps:
     task: Task
     book: TrialBook
     record: SessionRecord
+    gates: GateBook
     runtime: Runtime
     search: Proposer
     explorer: Proposer

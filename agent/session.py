@@ -28,6 +28,7 @@ from agent.steps.leaving import words_for
 from agent.store.book import TrialBook
 from agent.store.faults import DiskFull, full_disk_named
 from agent.store.fenced import FencedWriter, FenceLost, Line
+from agent.store.gates import GateBook
 from agent.store.lessons import LessonBook
 from agent.store.record import SessionRecord
 from agent.store.shelf import Shelf
@@ -206,6 +207,7 @@ def _work(
         task=task,
         book=book,
         record=record,
+        gates=GateBook(writer),
         runtime=runtime,
         search=search,
         explorer=OptunaSampler(task),
@@ -269,17 +271,23 @@ def wake_up(graph: Graph, session_id: str, wake: Wake) -> AgentState:
 
 
 def _wait(state: AgentState, graph_deps: Deps, waiter: Waiter, deps: SessionDeps) -> Wake:
-    """Wait for an event; a thought that is done and a stop that somebody asks for end the wait too."""
+    """Wait for an event; a thought that is done, an answer, and a stop that somebody asks for end the wait too."""
     left_s = state["wait_s"]
     job_ids = frozenset(t.carried_by for t in graph_deps.book.history().in_flight if t.carried_by is not None)
     metrics = frozenset(state["wait_metrics"])
     while left_s > 0 and not deps.should_leave():
         slice_s = min(left_s, 1.0)
         wake = waiter.wait(Interest(job_ids=job_ids, metrics=metrics, timeout_s=slice_s))
-        if wake.is_event or graph_deps.memory.has_thoughts or _is_asked_to_stop(graph_deps.record):
+        if wake.is_event or _has_news(graph_deps) or _is_asked_to_stop(graph_deps.record):
             return wake
         left_s -= slice_s
     return Wake()
+
+
+def _has_news(graph_deps: Deps) -> bool:
+    """A slow proposer is done thinking, or a person has answered."""
+    open_gates = graph_deps.memory.open_gates
+    return graph_deps.memory.has_thoughts or bool(open_gates and graph_deps.gates.has_answers(sorted(open_gates)))
 
 
 def _newest_plan(writer: FencedWriter, task: Task) -> Plan:

@@ -33,6 +33,7 @@ COMMANDS = {
     "spend": "Device-hours and cost: useful, replicate, lost, failed, idle.",
     "gc": "Delete checkpoints that nobody needs any more.",
     "research": "Sessions: check a task, start, follow, stop, resume, report, suggest.",
+    "gate": "What sessions ask of people first: list, approve, deny.",
     "sweep": "Sweeps: the same trials night after night; their reports.",
     "trial": "Trials of all sessions: search, list, show, compare, reproduce, export.",
     "mcp": "The door for coding agents of others: read, and propose trials (MCP).",
@@ -42,7 +43,7 @@ COMMANDS = {
     "demo": "A whole research session on real training, in minutes.",
 }
 """Each lives in `nightlab.commands.<name>`, which has an `app`."""
-GROUPS = ("service", "job", "node", "budget", "research", "sweep", "trial")
+GROUPS = ("service", "job", "node", "budget", "research", "gate", "sweep", "trial")
 """These do nothing by themselves; alone they show their help."""
 
 

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict
 
 from agent.planner.budget import Cap, Spend, caps
+from agent.store.gates import GateStore
 from agent.store.store import AgentStore
 from agent.store.views import ParamValue, Purpose, SessionView, TrialState, TrialView
 from agent.task import Task
@@ -24,6 +25,7 @@ def session_data(store: AgentStore, session_id: str) -> dict[str, object]:
         "budgets": [asdict(cap) for cap in caps_of(session)],
         **plan_data(store, session_id),
         "trials": [asdict(trial) for trial in store.trials(session_id)],
+        "gates": [asdict(gate) for gate in GateStore(store).gates(session_id)],
         "activity": [asdict(line) for line in store.activity(session_id)],
     }
 
@@ -58,6 +60,10 @@ def print_session(store: AgentStore, session_id: str) -> None:
     print("  budgets: " + ", ".join(cap.words.removeprefix("budgets.").removesuffix(" are used") for cap in limited))
     if session.result is not None:
         print(f"  {session.result.sentence}")
+    for gate in GateStore(store).waiting(session_id):
+        print(f"  ? gate {gate.gate_id} waits for an answer: {gate.text}")
+        without = f"without one by {moment(gate.answer_by)}: {gate.unanswered}"
+        print(f"    nightlab gate approve {gate.gate_id}  (or deny); {without}")
     if session.report_path is not None:
         print(f"  report {session.report_path}")
     if trials:

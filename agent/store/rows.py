@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -58,7 +59,7 @@ def session_view(row: Row) -> SessionView:
     )
 
 
-def trial_view(row: Row) -> TrialView:
+def trial_view(row: Row | Mapping[str, Any]) -> TrialView:
     return TrialView(
         trial_id=row["trial_id"],
         session_id=row["session_id"],

@@ -13,7 +13,11 @@ from ended_session import TASK, ended_session
 from loopback_servers import webhook
 from night_rows import put_nights
 
+from agent.gates.freedom import Action, Course, Ruling
+from agent.gates.gate import Answer, GateKind
 from agent.report.night.sample import sample_night
+from agent.store.fenced import FencedWriter
+from agent.store.gates import GateBook
 from agent.store.nights import NightStore
 from agent.store.store import AgentStore
 from agent.sweeps.cells import Cell
@@ -139,6 +143,27 @@ def test_without_test_nothing_is_sent_and_no_address_is_shown(run: Callable[...,
     file.write_text(f"{SWEEP}notify: [{{url: 'json://secret', on: [failure]}}]\n")
     ended = run("sweep", "notify", str(file))
     assert ended.out == "address 1: failure\n"
+
+
+def test_a_question_is_listed_shown_and_answered_once(run: Callable[..., Ended], home: Path) -> None:
+    assert run("gate", "list", "--session", "s1").out == "nothing waits for an answer\n"
+    with closing(AgentStore.open(home)) as store:
+        session = store.create_session(Task.model_validate_json(store.sessions()[0].task_json))
+        book = GateBook(FencedWriter(store, session.session_id, store.claim(session.session_id, 1)))
+        action = Action(subject="c", kinds=(GateKind.TRIAL,), what="run it", cost_device_s=None)
+        asks = Ruling(action=action, course=Course.ASKS, kind=GateKind.TRIAL, why="autonomy.trials: propose")
+        (gate,) = book.ask([asks], answer_within_s=600.0, unanswered=Answer.DENY)
+    which, session_id = str(gate.gate_id), session.session_id
+    listed = run("gate", "list", "--session", session_id, "--json").data
+    assert [(one["gate_id"], one["is_waiting"]) for one in listed] == [(gate.gate_id, True)]
+    assert f"gate {which} waits for an answer: run it" in run("research", "show", session_id).out
+    assert run("gate", "approve", which, "--note", "fine").exit_code == 0
+    again = run("gate", "deny", which, "--json")
+    assert again.exit_code == 1
+    assert "was answered before, and that counts: approved by" in again.error["message"]
+    assert run("gate", "deny", "999", "--json").exit_code == 2
+    with closing(AgentStore.open(home)) as store:
+        store.fail(session_id, "over")
 
 
 def test_whom_a_task_tells_is_listed_without_addresses_and_nobody_is_wrong_use(
