@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from agent.doctor.second import SecondOpinions
     from agent.llm.ladder import Asker
 
-OpenAsker = Callable[[Task, FencedWriter], "Asker"]
+OpenAsker = Callable[[Task, FencedWriter], "Asker | None"]
+"""None: the model can not be reached as the task says; the activity tells why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,7 @@ class Around:
     memory: Memory
     lessons: LessonBook
     runtime: Runtime
-    open_asker: OpenAsker | None
+    open_asker: OpenAsker
     start_thinking: Start = in_a_thread
 
 
@@ -52,8 +53,8 @@ def open_proposers(around: Around) -> Proposer:
     task, memory = around.task, around.memory
     more: list[Proposer] = []
     slow: list[Ahead] = []
-    if task.model is not None and around.open_asker is not None:
-        asker = around.open_asker(task, around.writer)
+    asker = around.open_asker(task, around.writer) if task.model is not None else None
+    if asker is not None:
         if "model" in task.search.use:
             slow.append(_open_model(around, asker))
         memory.opinions = _open_opinions(around, asker)
@@ -92,7 +93,11 @@ def _open_opinions(around: Around, asker: Asker) -> SecondOpinions:
 def _open_model(around: Around, asker: Asker) -> Ahead:
     """Imported late: most sessions have no model."""
     from agent.steps.thinking import refused_before
+    from agent.store.calls import model_calls_of
+    from agent.thinking.context import PROMPT
     from agent.thinking.opening import open_thinking
+
+    calls = model_calls_of(around.writer.store, around.writer.session_id)
 
     return open_thinking(
         around.task,
@@ -103,5 +108,6 @@ def _open_model(around: Around, asker: Asker) -> Ahead:
         lessons=around.lessons,
         ideas=around.record.suggestions,
         refusals=refused_before(around.writer),
+        asked_at=max((call.at for call in calls if call.purpose == PROMPT), default=None),
         start=around.start_thinking,
     )

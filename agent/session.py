@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.sqlite import SqliteSaver
 
     from agent.graph import Graph
+    from agent.llm.ladder import Asker
     from agent.proposers import OpenAsker
 
 _RECURSION_LIMIT = 30
@@ -73,7 +75,7 @@ class SessionDeps:
     open_search: Callable[[Task, Shelf, Memory], Proposer] | None = None
     """Who searches, given the shelf for what is made ahead; None: as the task says."""
     open_asker: OpenAsker | None = None
-    """How the session's language model is reached; None: it is not asked."""
+    """How the session's language model is reached; None: as the task says."""
     start_thinking: Start = in_a_thread
     """How a call of a model is made beside the session."""
 
@@ -181,6 +183,18 @@ def _work(
     writer: FencedWriter, clock: _WallClock, runtime: Runtime, since: int, saver: SqliteSaver, deps: SessionDeps
 ) -> bool:
     """Wake the graph again and again; True when the session needs this process no longer."""
+    with ExitStack() as until:
+        graph, graph_deps = _opened(writer, runtime, saver, deps, until)
+        _forget_other_versions(graph, saver, writer.session_id)
+        waiter = deps.open_waiter(runtime, since)
+        until.callback(waiter.close)
+        return _loop(graph, graph_deps, waiter, clock, saver, deps)
+
+
+def _opened(
+    writer: FencedWriter, runtime: Runtime, saver: SqliteSaver, deps: SessionDeps, until: ExitStack
+) -> tuple[Graph, Deps]:
+    """The graph and what its steps work with. What has to be closed is, with `until`."""
     from agent.graph import build_graph
     from agent.planner.proposers.optuna_sampler import OptunaSampler
     from agent.proposers import Around, open_proposers
@@ -189,6 +203,7 @@ def _work(
     session = record.session()
     task = Task.model_validate_json(session.task_json)
     memory, lessons = Memory(plan=_newest_plan(writer, task), session=session), LessonBook(writer)
+    opened: list[Deps] = []
     if deps.open_search is None:
         around = Around(
             task=task,
@@ -197,7 +212,7 @@ def _work(
             memory=memory,
             lessons=lessons,
             runtime=runtime,
-            open_asker=deps.open_asker,
+            open_asker=deps.open_asker or _asker_opener(deps.folder, opened, until),
             start_thinking=deps.start_thinking,
         )
         search: Proposer = open_proposers(around)
@@ -217,13 +232,23 @@ def _work(
         data=DataFingerprints(sources=task.data, monotonic=deps.monotonic),
         write_report=deps.write_report,
     )
-    graph = build_graph(graph_deps, saver)
-    _forget_other_versions(graph, saver, book.session_id)
-    waiter = deps.open_waiter(runtime, since)
-    try:
-        return _loop(graph, graph_deps, waiter, clock, saver, deps)
-    finally:
-        waiter.close()
+    opened.append(graph_deps)
+    return build_graph(graph_deps, saver), graph_deps
+
+
+def _asker_opener(folder: Path, opened: Sequence[Deps], until: ExitStack) -> OpenAsker:
+    """As the task says; what trials in flight have used is known once the session is opened."""
+    from agent.steps.spending import running_device_seconds
+
+    def running_s() -> float:
+        return sum(running_device_seconds(one) for one in opened)
+
+    def opener(task: Task, writer: FencedWriter) -> Asker | None:
+        from agent.llm.of_session import open_asker
+
+        return open_asker(task, writer, folder=folder, until=until, running_device_seconds=running_s)
+
+    return opener
 
 
 def _loop(

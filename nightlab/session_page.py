@@ -8,6 +8,7 @@ from dataclasses import asdict
 from agent.planner.budget import Cap, Spend, caps
 from agent.store.gates import GateStore
 from agent.store.store import AgentStore
+from agent.store.tellings import TellingStore
 from agent.store.views import ParamValue, Purpose, SessionView, TrialState, TrialView
 from agent.task import Task
 
@@ -60,6 +61,8 @@ def print_session(store: AgentStore, session_id: str) -> None:
     print("  budgets: " + ", ".join(cap.words.removeprefix("budgets.").removesuffix(" are used") for cap in limited))
     if session.result is not None:
         print(f"  {session.result.sentence}")
+    for event, note in TellingStore(store).lost(session_id):
+        print(f"  ! {event}: {note}")
     for gate in GateStore(store).waiting(session_id):
         print(f"  ? gate {gate.gate_id} waits for an answer: {gate.text}")
         without = f"without one by {moment(gate.answer_by)}: {gate.unanswered}"

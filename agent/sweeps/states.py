@@ -57,7 +57,7 @@ def resolved(name: str, task: Task) -> State:
         )
     top = _git(root, "rev-parse", "--show-toplevel")
     if top is None:
-        raise NoState(f"the code of task {task.task}, {root}, is in no git repository; leave matrix.code out")
+        raise NoState(_why_no_repository(task, root))
     repository = Path(os.fsdecode(top.strip()))
     commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     if commit is None:
@@ -70,6 +70,13 @@ def resolved(name: str, task: Task) -> State:
     )
     _check_contents(state, task, root)
     return state
+
+
+def _why_no_repository(task: Task, root: Path) -> str:
+    if any((folder / ".git").exists() for folder in (root, *root.parents)):
+        asking = f"git -C {shlex.quote(str(root))} status"
+        return f"git does not answer in {root}; see why (no git here, another owner): {asking}"
+    return f"the code of task {task.task}, {root}, is in no git repository; leave matrix.code out"
 
 
 def _check_contents(state: State, task: Task, root: Path) -> None:

@@ -25,6 +25,8 @@ from agent.thinking import tables
 from agent.thinking.lessons import Lesson
 from agent.thinking.tables import Table
 
+PROMPT = "suggest"
+"""Its name, and the purpose of the calls in the accounts."""
 PROMPT_TOKENS = 5_000
 """The most that a prompt has, estimated as in `agent.llm.counting`; the worst case that an endpoint has to take beside
 its answer and the answer's schema."""
@@ -80,7 +82,7 @@ def _rendered(situation: Situation, n: int, rows: int, limit: int) -> prompts.Re
     task = situation.task
     known = _tables(situation, rows)
     share = int(limit * _OF_THE_LIMIT * 3)
-    return prompts.load("suggest").render(
+    return prompts.load(PROMPT).render(
         n=n,
         objective=objective_text(task),
         space=space_text(task),

@@ -50,6 +50,7 @@ def open_thinking(
     lessons: LessonBook,
     ideas: Callable[[], Sequence[SuggestionView]],
     refusals: Sequence[str] = (),
+    asked_at: float | None = None,
     start: Start = in_a_thread,
 ) -> Ahead:
     """The model as a proposer that is ahead; the session is told of it through its memory."""
@@ -68,7 +69,7 @@ def open_thinking(
         )
 
     limit = prompt_limit(task, task.model)
-    thinker = ModelThinker(task, asker, look, limit=limit, refusals=refusals, start=start)
+    thinker = ModelThinker(task, asker, look, limit=limit, refusals=refusals, asked_at=asked_at, start=start)
     ahead = Ahead(task, thinker, shelf, lambda: memory.n_slots)
     memory.ahead.append(ahead)
     memory.minds.append(thinker)

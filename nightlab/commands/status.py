@@ -98,9 +98,10 @@ def _agent_at_work(folder: Path) -> _AtWork:
         with closing(AgentStore.open(folder)) as store:
             live = [s for s in store.sessions() if s.state in (SessionState.RUNNING, SessionState.STOPPING)]
             nights = NightStore(store)
+            unsettled = [nights.night(one) for one in nights.runnable()]
             return _AtWork(
                 sessions=tuple(live),
-                nights=tuple(nights.night(one) for one in nights.runnable()),
+                nights=tuple(one for one in unsettled if one.ended_at is None),
                 gates=tuple(GateStore(store).waiting()),
             )
     except StoreUnusable as error:

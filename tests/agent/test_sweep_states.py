@@ -148,6 +148,8 @@ def test_a_check_and_code_in_no_repository_write_nothing(checkout: Checkout, tmp
         f"{name} is commit {checkout.git('rev-parse', name)} now" for name in ("main", "v1")
     ]
     assert not checkout.home.exists()
+    (checkout.top / ".git/HEAD").rename(tmp_path / "HEAD")
+    assert "git does not answer in" in checkout.problem()
     (checkout.top / ".git").rename(tmp_path / "moved")
     assert "is in no git repository; leave matrix.code out" in checkout.problem()
 

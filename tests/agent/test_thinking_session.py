@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 from agent_worlds import World, a_task, a_world, honest
+from model_endpoint import calls, model_endpoint
 
 from agent.llm.chat import ModelError, Request, Trouble
 from agent.llm.ladder import Asker, Asking
 from agent.llm.scripted import Said, Scripted, ScriptedModel, called
 from agent.planner.early_stop import STOPPED_EARLY
+from agent.store.calls import model_calls_of
 from agent.store.lessons import read_lessons
 from agent.store.views import Purpose, SessionState, TrialState, TrialView
 from agent.task import Task
@@ -241,3 +243,27 @@ def test_a_search_by_the_model_alone_goes_on_while_it_thinks_and_ends_when_it_ha
     model = says(lambda n, _: {"trials": [idea(n / 10)] if n < 4 else []})
     assert live(world, model, start_thinking=waiting.append, should_leave=later) is SessionState.FINISHED
     assert sorted(float(t.params["x"] or 0) for t in of_the_model(world)) == [0.1, 0.3]
+
+
+@pytest.mark.acceptance
+def test_a_session_reaches_its_model_as_the_task_says_and_keeps_accounts(tmp_path: Path) -> None:
+    answer = json.dumps({"trials": [idea(0.65), idea(7.0)]})
+    with model_endpoint(calls("answer", answer)) as endpoint:
+        model = {"name": "small", "base_url": endpoint.base_url, "batch": 2}
+        world = a_world(tmp_path, task=a_model_task(model=model))
+        assert world.live(start_thinking=at_once) is SessionState.FINISHED
+    [trial] = of_the_model(world)
+    assert trial.params["x"] == 0.65
+    made = model_calls_of(world.store, "s1")
+    assert len(made) == endpoint.n_requests > 0
+    assert {call.purpose for call in made} == {"suggest"}
+    assert world.store.session("s1").tokens == sum(c.prompt_tokens + c.completion_tokens for c in made)
+
+
+@pytest.mark.acceptance
+def test_a_model_without_its_key_is_told_and_the_session_goes_on(tmp_path: Path) -> None:
+    model = {"name": "small", "base_url": "http://127.0.0.1:9/v1", "key_file": str(tmp_path / "missing")}
+    world = a_world(tmp_path, task=a_model_task(model=model))
+    assert world.live() is SessionState.FINISHED
+    said = [line.text for line in world.store.activity("s1", 1000)]
+    assert sum("goes on without its model" in text and "model.key_file" in text for text in said) == 1
