@@ -11,6 +11,7 @@ from agent.store.calls import model_calls_of
 from agent.store.gates import GateStore
 from agent.store.lessons import read_lessons
 from agent.store.store import AgentStore
+from agent.store.tellings import TellingStore
 from agent.store.views import ParamValue, Purpose, SessionView, TrialState, TrialView
 from agent.task import Task
 
@@ -70,6 +71,8 @@ def print_session(store: AgentStore, session_id: str) -> None:
         print(f"  lesson {lesson.number}: {lesson.text} ({', '.join(lesson.evidence)})")
     if session.result is not None:
         print(f"  {session.result.sentence}")
+    for event, note in TellingStore(store).lost(session_id):
+        print(f"  ! {event}: {note}")
     for gate in GateStore(store).waiting(session_id):
         print(f"  ? gate {gate.gate_id} waits for an answer: {gate.text}")
         without = f"without one by {moment(gate.answer_by)}: {gate.unanswered}"

@@ -210,7 +210,8 @@ tellings = sa.Table(
     sa.Column("told_at", sa.Double),
     sa.Column("note", sa.Text),
 )
-"""Messages to people about a session, each event once: `ended`, `stalled`, `budget`, `gate-7`."""
+"""Messages to people about a session, each event once: `ended-3`, `stalled-...`, `budget-trials-20`, `gate-7-...`.
+Written before it is sent, `told_at` after it: what was not marked is told again."""
 
 activity = sa.Table(
     "activity",
