@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict
 
 from agent.planner.budget import Cap, Spend, caps
+from agent.store.calls import model_calls_of
 from agent.store.gates import GateStore
 from agent.store.store import AgentStore
 from agent.store.tellings import TellingStore
@@ -13,6 +14,7 @@ from agent.store.views import ParamValue, Purpose, SessionView, TrialState, Tria
 from agent.task import Task
 
 from .hypotheses_page import plan_data, print_plan
+from .model_page import by_purpose, model_lines
 from .moments import moment
 from .output import ago, duration, plural, print_table
 
@@ -26,6 +28,7 @@ def session_data(store: AgentStore, session_id: str) -> dict[str, object]:
         "budgets": [asdict(cap) for cap in caps_of(session)],
         **plan_data(store, session_id),
         "trials": [asdict(trial) for trial in store.trials(session_id)],
+        "model_calls": [asdict(row) for row in by_purpose(model_calls_of(store, session_id))],
         "gates": [asdict(gate) for gate in GateStore(store).gates(session_id)],
         "activity": [asdict(line) for line in store.activity(session_id)],
     }
@@ -59,6 +62,8 @@ def print_session(store: AgentStore, session_id: str) -> None:
         print(f"  of {session.night_id}: nightlab sweep show {session.night_id}")
     limited = [cap for cap in caps_of(session) if cap.limit is not None]
     print("  budgets: " + ", ".join(cap.words.removeprefix("budgets.").removesuffix(" are used") for cap in limited))
+    for sentence in model_lines(model_calls_of(store, session_id)):
+        print(f"  {sentence}")
     if session.result is not None:
         print(f"  {session.result.sentence}")
     for event, note in TellingStore(store).lost(session_id):
