@@ -48,7 +48,7 @@ def by_purpose(calls: Iterable[ModelCallView]) -> list[PurposeSum]:
 def model_lines(calls: Sequence[ModelCallView]) -> list[str]:
     """A sentence for each purpose; none where no model was asked."""
     return [
-        f"model, {row.purpose}: {plural(row.n_calls, 'call')}, {row.n_used} used, "
+        f"model for {row.purpose}: {plural(row.n_calls, 'call')}, {row.n_used} used, "
         f"{row.prompt_tokens + row.completion_tokens:,} tokens, {_money(row)}"
         for row in by_purpose(calls)
     ]

@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from agent.planner.configuration import canonical, configuration_id, default_params
 from agent.sweeps.places import of_cell, task_key
 from agent.sweeps.points import Point, named_points
-from agent.sweeps.sweep import N_CELLS, DataVersion, GridMethod, ListMethod, OptunaMethod, RandomMethod, Sweep
+from agent.sweeps.sweep import (
+    N_CELLS,
+    AgentMethod,
+    DataVersion,
+    GridMethod,
+    ListMethod,
+    OptunaMethod,
+    RandomMethod,
+    Sweep,
+)
 from agent.task import Budgets, DataSource, Idle, SearchMethod, Task
 from agent.task_checks import Problem, cross_checks
 
@@ -62,6 +71,9 @@ def cells_of(sweep: Sweep, tasks: Sequence[Task], codes: Mapping[str, Sequence[C
         named = named_points(sweep, task)
         wrong += [p for p in named.problems if p not in wrong]
         notes += [p for p in named.notes if p not in notes]
+        if isinstance(sweep.method, AgentMethod) and task.model is None:
+            what = f"an agent needs a model, and the task {task.task} names none: add model: {{name: ...}} to its file"
+            wrong.append(Problem(path="method", message=what))
         if named.problems:
             continue
         refs: Sequence[CodeRef | None] = (codes or {}).get(task.task) or (None,)
@@ -130,6 +142,8 @@ def _search(sweep: Sweep, points: Sequence[Point]) -> SearchMethod:
             return SearchMethod(use=("random",), **how)
         case OptunaMethod(sampler=sampler):
             return SearchMethod(use=("sampler",), sampler=sampler, **how)
+        case AgentMethod():
+            return SearchMethod(use=("sampler", "refiner", "replicator", "model"), **how)
 
 
 def _budgets(sweep: Sweep, task: Task, points: Sequence[Point], n_cells: int) -> Budgets:
@@ -139,13 +153,14 @@ def _budgets(sweep: Sweep, task: Task, points: Sequence[Point], n_cells: int) ->
     match sweep.method:
         case GridMethod() | ListMethod():
             n_trials = len(ids | {configuration_id(default)})
-        case RandomMethod(trials=n) | OptunaMethod(trials=n):
+        case RandomMethod(trials=n) | OptunaMethod(trials=n) | AgentMethod(trials=n):
             n_trials = n
     limits = sweep.budgets
     return Budgets(
         trials=n_trials,
         wall_minutes=limits.wall_minutes,
         device_seconds=None if limits.device_hours is None else limits.device_hours * HOUR_S / n_cells,
+        tokens=None if limits.tokens is None else max(limits.tokens // n_cells, 1),
         cost_usd=None if limits.cost_usd is None else limits.cost_usd / n_cells,
         usd_per_device_hour=limits.usd_per_device_hour or task.budgets.usd_per_device_hour,
     )

@@ -44,6 +44,6 @@ def test_calls_are_told_one_by_one_and_by_purpose(tmp_path: Path, capsys: pytest
     assert sums == [("suggest", 2, 1, 2.0), ("doctor", 1, 1, 0.0)]
     print_session(store, "s1")
     shown = capsys.readouterr().out
-    assert "model, suggest: 2 calls, 1 used, 1,500 tokens, 2.0000 USD" in shown
-    assert "model, doctor: 1 call, 1 used, 15 tokens, price unknown" in shown
+    assert "model for suggest: 2 calls, 1 used, 1,500 tokens, 2.0000 USD" in shown
+    assert "model for doctor: 1 call, 1 used, 15 tokens, price unknown" in shown
     assert session_data(store, "s1")["model_calls"] == told_json["by_purpose"]
