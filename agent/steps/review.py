@@ -8,6 +8,7 @@ from agent.planner import configuration
 from agent.planner.held_out import HeldOutLedger
 from agent.planner.history import History
 from agent.state import AgentState
+from agent.steps.early_stops import end_approved
 from agent.steps.gating import gate_ready
 from agent.store.fenced import Line
 from agent.store.views import Purpose, TrialView
@@ -24,6 +25,7 @@ def review(state: AgentState, deps: Deps) -> AgentState:
             lines.append(Line(step="review", text=f"{trial.trial_id} refused: {objection}"))
     deps.book.withdraw(refused, lines)
     gated = gate_ready(deps)
+    end_approved(deps)
     for trial, why in gated.denied:
         _turn_down(trial, why, deps)
     deps.memory.waiting = gated.waiting

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import threading
+import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 from agent_worlds import a_task
+from loopback_servers import webhook
 from test_agent_ahead import a_history
 
 from agent.frontdoors.messenger import Messenger
@@ -15,6 +20,7 @@ from agent.notices.notice import Notice
 from agent.notices.session_events import events, patience_s
 from agent.notices.telling import Delivery
 from agent.planner.budget import Cap
+from agent.service import run_service
 from agent.store.store import AgentStore
 from agent.store.tellings import TellingStore
 from agent.store.views import SessionState, SessionView
@@ -130,3 +136,22 @@ def test_nobody_is_told_what_they_did_not_ask_for_and_a_task_without_addresses_n
     post = Post()
     assert Messenger(store=desk.store, send=post).look()
     assert (post.sent, TellingStore(desk.store).to_tell()) == ([], [])
+
+
+@pytest.mark.acceptance
+def test_the_service_has_people_told_and_the_process_that_tells_ends_by_itself(tmp_path: Path) -> None:
+    leaving = threading.Event()
+    with webhook() as (port, came), closing(AgentStore.open(tmp_path)) as store:
+        session = store.create_session(a_task(notify=[{"url": f"json://127.0.0.1:{port}/"}]))
+        store.fail(session.session_id, "the runtime burned")
+        service = threading.Thread(target=run_service, args=(tmp_path,), kwargs={"leaving": leaving})
+        service.start()
+        until = time.monotonic() + 60.0
+        while TellingStore(store).to_tell() and time.monotonic() < until:
+            leaving.wait(0.1)
+        leaving.set()
+        service.join()
+        assert TellingStore(store).to_tell() == []
+        assert TellingStore(store).lost("s1") == []
+    ((_, body),) = came
+    assert json.loads(body)["title"] == "s1 (toy) is failed"

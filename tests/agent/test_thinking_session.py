@@ -12,11 +12,14 @@ import pytest
 from agent_worlds import World, a_task, a_world, honest
 from model_endpoint import calls, model_endpoint
 
+from agent.gates.gate import Answer as GateAnswer
+from agent.gates.gate import GateKind
 from agent.llm.chat import ModelError, Request, Trouble
 from agent.llm.ladder import Asker, Asking
 from agent.llm.scripted import Said, Scripted, ScriptedModel, called
 from agent.planner.early_stop import STOPPED_EARLY
 from agent.store.calls import model_calls_of
+from agent.store.gates import GateStore
 from agent.store.lessons import read_lessons
 from agent.store.views import Purpose, SessionState, TrialState, TrialView
 from agent.task import Task
@@ -184,7 +187,7 @@ def slow_and_bad(spec: JobSpec) -> FakeOutcome:
     return FakeOutcome(curves={"score": [0.01] * 4}, duration_s=80.0)
 
 
-def ends_bad(task: Task, tmp_path: Path) -> tuple[World, TrialView]:
+def ends_bad(task: Task, tmp_path: Path, says_people: GateAnswer | None = None) -> tuple[World, TrialView]:
     """A session whose model suggests a bad trial, and wants it ended as soon as it sees it run."""
     world = a_world(tmp_path, task=task, script=slow_and_bad)
 
@@ -194,7 +197,13 @@ def ends_bad(task: Task, tmp_path: Path) -> tuple[World, TrialView]:
         n_measured = sum(1 for t in world.store.trials("s1") if t.state is TrialState.MEASURED)
         return {"trials": [idea(0.05)] if n_measured > 5 else [], "stop": stop}
 
-    assert live(world, says(answer)) is SessionState.FINISHED
+    def people() -> bool:
+        for gate in GateStore(world.store).waiting() if says_people is not None else []:
+            assert (gate.kind, says_people is None) == (GateKind.EARLY_STOP, False)
+            GateStore(world.store).answer(gate.gate_id, says_people or GateAnswer.DENY, by="ada")
+        return False
+
+    assert live(world, says(answer), should_leave=people) is SessionState.FINISHED
     [bad] = of_the_model(world)
     return world, bad
 
@@ -214,10 +223,16 @@ def test_a_trial_that_the_model_takes_for_lost_is_ended_when_its_curve_says_so_t
 
 
 @pytest.mark.acceptance
-def test_only_people_end_trials_where_the_task_says_so(tmp_path: Path) -> None:
-    world, bad = ends_bad(a_model_task(**LONG, autonomy={"early_stops": "propose"}), tmp_path)
+def test_a_lost_trial_runs_on_until_a_person_agrees_to_its_end(tmp_path: Path) -> None:
+    task = a_model_task(**LONG, autonomy={"early_stops": "propose"})
+    world, bad = ends_bad(task, tmp_path / "silent")
     assert bad.state is TrialState.MEASURED
-    assert any("only people end trials here" in text for text in told(world))
+    assert any("people are asked first" in text for text in told(world))
+    _, bad = ends_bad(task, tmp_path / "denied", GateAnswer.DENY)
+    assert bad.state is TrialState.MEASURED
+    _, bad = ends_bad(task, tmp_path / "approved", GateAnswer.APPROVE)
+    assert (bad.state, bad.exit_reason) == (TrialState.INVALID, STOPPED_EARLY)
+    assert "approved by ada" in (bad.note or "")
 
 
 @pytest.mark.acceptance
