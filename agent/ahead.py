@@ -49,6 +49,11 @@ class Thinker(Protocol):
         """`take` has something."""
         ...
 
+    @property
+    def is_pending(self) -> bool:
+        """A call is under way, or will be soon, whatever else happens."""
+        ...
+
     def begin(self, history: History, n: int) -> None:
         """Start a call for at most `n` proposals, or none where nothing new is known since the last one.
 
@@ -80,6 +85,11 @@ class Ahead:
     def has_news(self) -> bool:
         """A call is done: worth a wake-up."""
         return self._thinker.is_done
+
+    @property
+    def is_pending(self) -> bool:
+        """More may come though no trial ends: see `agent.planner.proposers.protocol.Slow`."""
+        return self._thinker.is_pending
 
     def ask(self, history: History, n: int) -> list[Proposal]:
         """What waits, at most `n`; never thinks."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,7 +11,9 @@ if TYPE_CHECKING:
     from runtime_client.models import JobView
 
 
-def print_diagnosis(job: JobView, attempt: int | None, evidence: Evidence, found: Diagnosis) -> None:
+def print_diagnosis(
+    job: JobView, attempt: int | None, evidence: Evidence, found: Diagnosis, refused: Sequence[str] = ()
+) -> None:
     """The class and how sure it is, then what says so, then what to do."""
     where = "" if attempt is None else f", attempt {attempt}"
     doubt = "" if found.is_sure or found.failure == "unknown" else " (suspected)"
@@ -22,7 +25,9 @@ def print_diagnosis(job: JobView, attempt: int | None, evidence: Evidence, found
         ("cause", found.cause),
         ("change", found.suggestion),
         ("parameter", "" if job.suggestion is None else job.suggestion.why),
+        ("set", ", ".join(f"{name}={value}" for name, value in (found.change or {}).items())),
         ("told by", found.made_by),
+        ("not taken", "; ".join(refused)),
     ]
     for name, value in lines:
         if value:

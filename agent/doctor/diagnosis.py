@@ -50,6 +50,9 @@ class FailureClass(StrEnum):
     """Could not tell."""
 
 
+BY_RULES = "rules"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
     failure: FailureClass
@@ -62,5 +65,9 @@ class Diagnosis:
     change: dict[str, ParamValue] | None = None
     """The same as parameters of the task, where that says it; None: it does not, or it is not known."""
     is_sure: bool = False
-    made_by: str = "rules"
+    made_by: str = BY_RULES
     """Or the model's name."""
+    prompt: str | None = None
+    """Of a model: the prompt, as `name@version`."""
+    signature: str | None = None
+    """Of a model: alike failures share it, and are not asked about again."""

@@ -76,6 +76,12 @@ def diagnose(evidence: Evidence) -> Diagnosis:
     return _by_output(evidence, output) or _by_signal(evidence, output) or _unknown(output)
 
 
+def class_of_reason(exit_reason: str | None) -> FailureClass | None:
+    """The class that an exit reason alone names; None: it names none."""
+    reason = exit_reason or ""
+    return KNOWN.get(reason) or READ.get(reason) or VAGUE.get(reason)
+
+
 def _known(failure: FailureClass, evidence: Evidence) -> Diagnosis:
     words = signs().words[failure]
     cause = words.cause
@@ -116,7 +122,9 @@ def _by_output(evidence: Evidence, output: Output) -> Diagnosis | None:
         words = signs().words[read] if sign is None else _filled(sign, match)
         return _diagnosis(read, output.shown, words, is_sure=True)
     if sign is not None:
-        return _diagnosis(sign.failure, output.with_line(match), _filled(sign, match), is_sure=sign.is_sure)
+        return _diagnosis(
+            sign.failure, output.with_line(_matching(sign, match)), _filled(sign, match), is_sure=sign.is_sure
+        )
     vague = VAGUE.get(reason) if is_fresh else None
     if vague is not None:
         return _diagnosis(vague, output.shown, signs().words[vague], is_sure=False)
@@ -151,6 +159,12 @@ def _sign(output: Output, only: FailureClass | None) -> tuple[Sign | None, str]:
             if line is not None:
                 return sign, line
     return None, ""
+
+
+def _matching(sign: Sign, text: str) -> str:
+    """Of the lines of a message, the one with the sign; the first where only all of them together have it."""
+    lines = text.split("\n")
+    return next((line for line in lines if sign.regex.search(line)), lines[0])
 
 
 def _filled(sign: Sign, line: str) -> Words:

@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from agent.llm.archive import Archive, without_secrets
@@ -95,11 +95,8 @@ class MeteredModel:
         return replace(reply, call_id=permit.call_id)
 
     def judge(self, call_id: int, outcome: Outcome, note: str | None = None) -> None:
-        """
-        Raises:
-            ModelError: it could not be written down.
-        """
-        with _written():
+        """Where it can not be written down the reply counts as used; the session itself learns of the reason."""
+        with suppress(ModelError), _written():
             self._spending.judge(call_id, outcome, note)
 
     def close(self) -> None:

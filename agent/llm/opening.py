@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent.llm.archive import Archive
 from agent.llm.chat import ModelError, Trouble
@@ -16,6 +17,9 @@ from agent.spending import Spending
 from agent.store.calls import CallBook
 from agent.store.fenced import FencedWriter, Line
 from agent.task import Model, Task
+
+if TYPE_CHECKING:
+    from agent.llm.openai_chat import OpenAIChat
 
 OPENAI = "https://api.openai.com/v1"
 _MAX_KEY_BYTES = 10_000
@@ -38,14 +42,11 @@ def open_model(
     Raises:
         ModelError: the task names none, or its address or key can not be used; the sentence says what to change.
     """
-    from agent.llm.openai_chat import Endpoint, OpenAIChat
-
     if task.model is None:
         raise ModelError(Trouble.UNREACHABLE, "the task names no model: add `model: {name: ...}`")
     base_url = base_url_of(task.model, environ)
     key = key_of(task.model, base_url, environ)
-    endpoint = Endpoint(base_url=base_url, model=task.model.name, key=key, calls=calls_allowed(environ))
-    chat = OpenAIChat(endpoint)
+    chat = open_chat(task.model, environ)
     secrets = secrets_in(environ) | secrets_in(task.job.env_variables) | ({key} if key else set())
     price = task.model.price or known_price(task.model.name, base_url)
     book = CallBook(writer)
@@ -60,6 +61,19 @@ def open_model(
         close=chat.close,
         clock=writer.store.clock,
     )
+
+
+def open_chat(model: Model, environ: Mapping[str, str] = os.environ) -> OpenAIChat:
+    """A model without a session: nothing is booked, no budget holds it. Nothing is called yet; close it in the end.
+
+    Raises:
+        ModelError: its address or key can not be used; the sentence says what to change.
+    """
+    from agent.llm.openai_chat import Endpoint, OpenAIChat
+
+    base_url = base_url_of(model, environ)
+    key = key_of(model, base_url, environ)
+    return OpenAIChat(Endpoint(base_url=base_url, model=model.name, key=key, calls=calls_allowed(environ)))
 
 
 def archive_path(folder: Path, session_id: str) -> Path:

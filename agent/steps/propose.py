@@ -17,8 +17,11 @@ from agent.planner.proposers.person import answers, is_waiting, refusals
 from agent.planner.repetition import Step
 from agent.planner.worth import worth_of
 from agent.state import AgentState
+from agent.steps.gating import Shown, seen_history
 from agent.steps.leaving import hour_of
+from agent.steps.opinions import take_up_opinions
 from agent.steps.spending import spend_so_far
+from agent.steps.thinking import take_up_thoughts
 from agent.store.fenced import Line
 
 N_AHEAD = 1
@@ -34,9 +37,10 @@ def n_free(deps: Deps) -> int:
 
 
 def n_idle(deps: Deps) -> int:
-    """Slots for which nothing is in flight and nothing is ready."""
+    """Slots for which nothing is in flight and nothing is ready; what waits for a person is not ready."""
     history = deps.book.history()
-    return max(deps.memory.n_slots - len(history.in_flight) - len(history.ready), 0)
+    n_ready = sum(1 for trial in history.ready if trial.trial_id not in deps.memory.waiting)
+    return max(deps.memory.n_slots - len(history.in_flight) - n_ready, 0)
 
 
 def propose(state: AgentState, deps: Deps) -> AgentState:
@@ -44,14 +48,16 @@ def propose(state: AgentState, deps: Deps) -> AgentState:
         return {}
     if deps.memory.plan.search_closed is None:
         for proposer in deps.memory.ahead:
-            proposer.tell(deps.book.history())
+            proposer.tell(seen_history(deps))
+        take_up_thoughts(deps)
+        take_up_opinions(deps)
     asks_outside = OUTSIDE in deps.task.search.use
     while True:
         _take_up_ideas(deps)
         history = deps.book.history()
-        n_ready = sum(1 for trial in history.ready if not trial.is_idle_work)
+        n_ready = sum(1 for t in history.ready if not t.is_idle_work and t.trial_id not in deps.memory.waiting)
         n = n_free(deps) + N_AHEAD - n_ready
-        proposals = next_work(deps.memory.plan, deps.task, history, n, deps.search)
+        proposals = next_work(deps.memory.plan, deps.task, history, n, Shown(deps.search, deps.memory.gates))
         _escalate(deps)
         if not proposals:
             break

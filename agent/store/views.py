@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from agent.doctor.diagnosis import Diagnosis
+
 ParamValue = str | int | float | bool | None
 
 
@@ -105,6 +107,8 @@ class TrialFacts:
     """Version hash of the research brief at the time."""
     fixes: str | None = None
     """Id of the failed trial that it is a try to mend."""
+    diagnosis: Diagnosis | None = None
+    """Why it has no value, as the failure doctor found; None: it has one, or nobody looked."""
     stopped_early: str | None = None
     """Why its job was ended before its end, by whom; None: it was not. It has no value then."""
     left_for: float | None = None

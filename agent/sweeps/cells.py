@@ -9,8 +9,17 @@ from dataclasses import dataclass, field
 from agent.planner.configuration import canonical, configuration_id, default_params
 from agent.sweeps.places import of_cell, task_key
 from agent.sweeps.points import Point, named_points
-from agent.sweeps.sweep import N_CELLS, DataVersion, GridMethod, ListMethod, OptunaMethod, RandomMethod, Sweep
-from agent.task import Budgets, Idle, SearchMethod, Task
+from agent.sweeps.sweep import (
+    N_CELLS,
+    AgentMethod,
+    DataVersion,
+    GridMethod,
+    ListMethod,
+    OptunaMethod,
+    RandomMethod,
+    Sweep,
+)
+from agent.task import Budgets, DataSource, Idle, SearchMethod, Task
 from agent.task_checks import Problem, cross_checks
 
 HOUR_S = 3600.0
@@ -30,7 +39,9 @@ class CodeRef:
     name: str
     """As the file says it."""
     root_path: str
-    """Absolute folder with that state."""
+    """Absolute folder with that state of the task's code."""
+    data: tuple[DataSource, ...] = ()
+    """The task's, as this state has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +71,9 @@ def cells_of(sweep: Sweep, tasks: Sequence[Task], codes: Mapping[str, Sequence[C
         named = named_points(sweep, task)
         wrong += [p for p in named.problems if p not in wrong]
         notes += [p for p in named.notes if p not in notes]
+        if isinstance(sweep.method, AgentMethod) and task.model is None:
+            what = f"an agent needs a model, and the task {task.task} names none: add model: {{name: ...}} to its file"
+            wrong.append(Problem(path="method", message=what))
         if named.problems:
             continue
         refs: Sequence[CodeRef | None] = (codes or {}).get(task.task) or (None,)
@@ -102,7 +116,11 @@ def _derived(
     return task.model_copy(
         update={
             "job": job,
-            "data": version.data if version is not None and version.data else task.data,
+            "data": version.data
+            if version is not None and version.data
+            else ref.data
+            if ref is not None
+            else task.data,
             "search": _search(sweep, points),
             "budgets": _budgets(sweep, task, points, n_cells),
             "idle": Idle(replicate=False, explore=False),
@@ -124,6 +142,8 @@ def _search(sweep: Sweep, points: Sequence[Point]) -> SearchMethod:
             return SearchMethod(use=("random",), **how)
         case OptunaMethod(sampler=sampler):
             return SearchMethod(use=("sampler",), sampler=sampler, **how)
+        case AgentMethod():
+            return SearchMethod(use=("sampler", "refiner", "replicator", "model"), **how)
 
 
 def _budgets(sweep: Sweep, task: Task, points: Sequence[Point], n_cells: int) -> Budgets:
@@ -133,13 +153,14 @@ def _budgets(sweep: Sweep, task: Task, points: Sequence[Point], n_cells: int) ->
     match sweep.method:
         case GridMethod() | ListMethod():
             n_trials = len(ids | {configuration_id(default)})
-        case RandomMethod(trials=n) | OptunaMethod(trials=n):
+        case RandomMethod(trials=n) | OptunaMethod(trials=n) | AgentMethod(trials=n):
             n_trials = n
     limits = sweep.budgets
     return Budgets(
         trials=n_trials,
         wall_minutes=limits.wall_minutes,
         device_seconds=None if limits.device_hours is None else limits.device_hours * HOUR_S / n_cells,
+        tokens=None if limits.tokens is None else max(limits.tokens // n_cells, 1),
         cost_usd=None if limits.cost_usd is None else limits.cost_usd / n_cells,
         usd_per_device_hour=limits.usd_per_device_hour or task.budgets.usd_per_device_hour,
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent.notices.telling import why_no_address
-from agent.sweeps.calendar import BadTime, deadline_of, is_open, told, window_of, zone
-from agent.sweeps.cells import Cell, Cells, cells_of
+from agent.sweeps.calendar import BadTime, deadline_of, is_open, opens_at, told, window_of, zone
+from agent.sweeps.cells import Cell, Cells, CodeRef, cells_of
 from agent.sweeps.places import of_task_file, task_key
+from agent.sweeps.states import NoState, State, data_in_state, placed, resolved
 from agent.sweeps.sweep import Sweep
 from agent.sweeps.sweep_file import SweepError, load_sweep
 from agent.task import Task
@@ -29,6 +30,8 @@ class PreparedNight:
     """Seconds since the epoch; None: no limit."""
     outside: str | None
     """Why it may not run now, in words; None: it may."""
+    opens_at: float | None = None
+    """When its window opens next, where it may not run now."""
     notes: tuple[Problem, ...] = ()
     """What the night can run with, and a person should know; by its place in the file."""
 
@@ -44,19 +47,25 @@ class Examined:
     """Whom the file names and nobody can tell: no reason for a night not to run."""
 
 
-def prepare_night(file: Path, *, read_task: ReadTask, now: float) -> PreparedNight:
+def prepare_night(file: Path, *, read_task: ReadTask, now: float, home: Path | None = None) -> PreparedNight:
     """
+    Args:
+        home: as `examine`.
+
     Raises:
         SweepError: the file, its times, its tasks or its cells can not be used; all problems at once.
     """
-    found = examine(file, read_task=read_task, now=now)
+    found = examine(file, read_task=read_task, now=now, home=home)
     if found.problems:
         raise SweepError(found.night.file, list(found.problems))
     return replace(found.night, notes=(*found.night.notes, *found.addresses))
 
 
-def examine(file: Path, *, read_task: ReadTask, now: float) -> Examined:
-    """Everything that can be said of a sweep file before a night. Changes nothing.
+def examine(file: Path, *, read_task: ReadTask, now: float, home: Path | None = None) -> Examined:
+    """Everything that can be said of a sweep file before a night.
+
+    Args:
+        home: where states of the code are put. None: nowhere, nothing is changed; the cells then name the checkout.
 
     Raises:
         SweepError: the file can not be read as a sweep, so that nothing else can be looked at.
@@ -64,14 +73,13 @@ def examine(file: Path, *, read_task: ReadTask, now: float) -> Examined:
     file = file.expanduser().resolve()
     sweep = _with_data_folder(load_sweep(file), file.parent)
     wrong: list[Problem] = []
-    if sweep.matrix.code:
-        what = "states of the code are not supported yet; leave matrix.code out, and the code runs as it lies there"
-        wrong.append(Problem(path="matrix.code", message=what))
     times = _times(sweep, now)
     wrong += times.problems
     tasks, of_files = _tasks(sweep, file.parent, read_task)
     wrong += of_files
-    made = cells_of(sweep, tasks) if not of_files else Cells()
+    codes, of_code, notes = _codes(sweep, tasks, home)
+    wrong += of_code
+    made = cells_of(sweep, tasks, codes) if not of_files and not of_code else Cells()
     wrong += made.problems
     night = PreparedNight(
         sweep=sweep,
@@ -79,7 +87,8 @@ def examine(file: Path, *, read_task: ReadTask, now: float) -> Examined:
         cells=made.cells,
         finish_by=times.finish_by,
         outside=times.outside,
-        notes=made.notes,
+        opens_at=times.opens_at,
+        notes=(*notes, *made.notes),
     )
     return Examined(night=night, problems=tuple(wrong), addresses=tuple(_unknown_addresses(sweep, file.parent)))
 
@@ -93,6 +102,36 @@ def _tasks(sweep: Sweep, folder: Path, read_task: ReadTask) -> tuple[list[Task],
         except TaskError as error:
             wrong += [of_task_file(problem, task_key(sweep, at), name) for problem in error.problems]
     return tasks, wrong
+
+
+def _codes(
+    sweep: Sweep, tasks: Sequence[Task], home: Path | None
+) -> tuple[dict[str, list[CodeRef]], list[Problem], list[Problem]]:
+    """States of the code by task, what is wrong with them, and which commit each of them is now."""
+    codes: dict[str, list[CodeRef]] = {}
+    wrong: list[Problem] = []
+    notes: list[Problem] = []
+    for task in tasks:
+        for at, name in enumerate(sweep.matrix.code):
+            place = f"matrix.code.{at}"
+            try:
+                state = resolved(name, task)
+                codes.setdefault(task.task, []).append(_code_ref(state, task, home))
+            except NoState as error:
+                wrong.append(Problem(path=place, message=str(error)))
+                continue
+            note = Problem(path=place, message=f"{name} is commit {state.commit} now")
+            notes += [] if note in notes else [note]
+    return codes, wrong, notes
+
+
+def _code_ref(state: State, task: Task, home: Path | None) -> CodeRef:
+    if home is None:
+        return CodeRef(name=state.name, root_path=str(state.repository / state.below), data=task.data)
+    folder = placed(state, home)
+    return CodeRef(
+        name=state.name, root_path=str((folder / state.below).resolve()), data=data_in_state(task.data, state, folder)
+    )
 
 
 def _unknown_addresses(sweep: Sweep, folder: Path) -> Iterator[Problem]:
@@ -112,6 +151,7 @@ def _with_data_folder(sweep: Sweep, folder: Path) -> Sweep:
 class _Times:
     finish_by: float | None = None
     outside: str | None = None
+    opens_at: float | None = None
     problems: tuple[Problem, ...] = ()
 
 
@@ -130,7 +170,11 @@ def _times(sweep: Sweep, now: float) -> _Times:
     tried("window", lambda: deadline_of(None, sweep.window, where, now))
     if wrong:
         return _Times(problems=tuple(wrong))
-    outside = None
-    if sweep.window is not None and not is_open(window_of(sweep.window), where, now):
-        outside = f"it is {told(now, where)[-5:]}, outside of its window {sweep.window}"
-    return _Times(finish_by=deadline_of(sweep.finish_by, sweep.window, where, now), outside=outside)
+    if sweep.window is None or is_open(window_of(sweep.window), where, now):
+        return _Times(finish_by=deadline_of(sweep.finish_by, sweep.window, where, now))
+    opens = opens_at(window_of(sweep.window), where, now)
+    return _Times(
+        finish_by=deadline_of(sweep.finish_by, sweep.window, where, now),
+        outside=f"it is {told(now, where)[-5:]}, outside of its window {sweep.window}",
+        opens_at=opens,
+    )

@@ -19,7 +19,7 @@ from agent.planner.proposers.race import MOST as MOST_RACING
 from agent.planner.proposers.race import next_seed
 from agent.planner.ranking import ranking
 from agent.planner.repetition import Tried, repeat_in_words
-from agent.planner.standings import params_of
+from agent.planner.standings import params_of, standings
 from agent.planner.suggested import read_suggestion
 from agent.store.views import Expected, ParamValue, Purpose, TrialFacts, TrialState, TrialView
 from agent.task import Task
@@ -28,6 +28,8 @@ from agent.thinking.lessons import Learned
 
 MOST_WISHES = 2
 """Replicates that one answer may wish for."""
+N_RACING = 8
+"""Best configurations of which it may wish for one: a replicate opens a claim, and claims share the error budget."""
 MOST_STOPS = 3
 MOST_LESSONS = 4
 MOST_REFUSALS = 8
@@ -63,7 +65,7 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class Inquiry:
     """The question that was asked."""
 
     task: Task
@@ -76,12 +78,12 @@ class Asking:
     """Prompt, model and brief, for the trials that come of it."""
 
 
-def checked(ideas: Ideas, asking: Asking) -> Checked:
+def checked(ideas: Ideas, inquiry: Inquiry) -> Checked:
     """What of an answer may be done, given what was known when it was asked."""
     refused = [f"{_quoted(name)} is not yours to set" for name in ideas.superfluous]
-    new, about_new = _new(ideas.trials, asking)
-    wishes, about_wishes = _wishes(ideas.again, asking)
-    stops, about_stops = _stops(ideas.stop, asking.history)
+    new, about_new = _new(ideas.trials, inquiry)
+    wishes, about_wishes = _wishes(ideas.again, inquiry)
+    stops, about_stops = _stops(ideas.stop, inquiry.history)
     lessons = tuple(
         Learned(text=said(one.text, _WHY_CHARACTERS), evidence=tuple(trial_id(t) for t in one.trials))
         for one in ideas.lessons[:MOST_LESSONS]
@@ -115,8 +117,8 @@ def trial_id(text: str) -> str:
     return text.strip()[:120]
 
 
-def _new(given: Sequence[Idea], asking: Asking) -> tuple[list[Proposal], list[str]]:
-    task, history = asking.task, asking.history
+def _new(given: Sequence[Idea], inquiry: Inquiry) -> tuple[list[Proposal], list[str]]:
+    task, history = inquiry.task, inquiry.history
     leader = ranking(task, history).leader
     rest = default_params(task) if leader is None else params_of(history)[leader.configuration]
     tried = Tried(task)
@@ -124,23 +126,23 @@ def _new(given: Sequence[Idea], asking: Asking) -> tuple[list[Proposal], list[st
     trials = {trial.trial_id: trial for trial in history.search}
     found: list[Proposal] = []
     refused: list[str] = []
-    for number, idea in enumerate(given, start=1):
+    for idea in given:
         wrong = [f"{_quoted(name)} is not yours to set" for name in idea.superfluous]
         refused.extend(wrong)
         params, problems = _read(idea.parameters, rest, task)
         if problems:
-            refused.append(f"trial {number}: {'; '.join(problems)}")
+            refused.append(f"no trial: {'; '.join(problems)}")
             continue
         repeat = repeat_in_words(params, task, tried, trials)
         if repeat is not None:
-            refused.append(f"a trial repeats what is there: {repeat}")
+            refused.append(f"no trial: it repeats what is there: {repeat}")
             continue
-        if len(found) == asking.n:
-            refused.append(f"more than {asking.n} trials: only the first {asking.n} new ones are taken")
+        if len(found) == inquiry.n:
+            refused.append(f"more than {inquiry.n} trials: only the first {inquiry.n} new ones are taken")
             continue
         expected, problem = _expected(idea)
-        refused.extend([f"trial {number}: {problem}"] if problem else [])
-        proposal = _proposal(idea, params, expected, asking)
+        refused.extend([problem] if problem else [])
+        proposal = _proposal(idea, params, expected, inquiry)
         tried.add("another one of this answer", proposal.configuration, params)
         found.append(proposal)
     return found, refused
@@ -173,26 +175,26 @@ def _expected(idea: Idea) -> tuple[Expected | None, str | None]:
     return Expected(probability=idea.chance, effect=effect), None
 
 
-def _proposal(idea: Idea, params: dict[str, ParamValue], expected: Expected | None, asking: Asking) -> Proposal:
+def _proposal(idea: Idea, params: dict[str, ParamValue], expected: Expected | None, inquiry: Inquiry) -> Proposal:
     return Proposal(
         params=params,
         configuration=configuration_id(params),
-        seed=asking.task.seeds.search,
+        seed=inquiry.task.seeds.search,
         purpose=Purpose.SEARCH,
-        suggested_by=asking.name,
+        suggested_by=inquiry.name,
         why=said(idea.why, _WHY_CHARACTERS) or "it gave no reason",
-        facts=replace(asking.origin, expected=expected),
+        facts=replace(inquiry.origin, expected=expected),
     )
 
 
-def _wishes(given: Sequence[Again], asking: Asking) -> tuple[list[Proposal], list[str]]:
+def _wishes(given: Sequence[Again], inquiry: Inquiry) -> tuple[list[Proposal], list[str]]:
     """Wishes that the race can grant: known configurations on the next racing seed."""
     found: list[Proposal] = []
     refused: list[str] = []
-    trials = {trial.trial_id: trial for trial in asking.history.trials}
+    trials = {trial.trial_id: trial for trial in inquiry.history.trials}
     for wish in given:
         trial = trials.get(trial_id(wish.trial))
-        problem = _no_replicate(trial, wish.trial, found, asking)
+        problem = _no_replicate(trial, wish.trial, found, inquiry)
         if problem is not None:
             refused.append(f"no replicate of {_quoted(wish.trial)}: {problem}")
             continue
@@ -201,18 +203,18 @@ def _wishes(given: Sequence[Again], asking: Asking) -> tuple[list[Proposal], lis
             Proposal(
                 params=dict(trial.params),
                 configuration=trial.configuration,
-                seed=next_seed(asking.task, asking.history, trial.configuration, skip=[]),
+                seed=next_seed(inquiry.task, inquiry.history, trial.configuration, skip=[]),
                 purpose=Purpose.REPLICATE,
-                suggested_by=asking.name,
+                suggested_by=inquiry.name,
                 why=said(wish.why, _WHY_CHARACTERS) or "it gave no reason",
-                facts=asking.origin,
+                facts=inquiry.origin,
             )
         )
     return found, refused
 
 
-def _no_replicate(trial: TrialView | None, named: str, found: Sequence[Proposal], asking: Asking) -> str | None:
-    task, history = asking.task, asking.history
+def _no_replicate(trial: TrialView | None, named: str, found: Sequence[Proposal], inquiry: Inquiry) -> str | None:
+    task, history = inquiry.task, inquiry.history
     if "replicator" not in task.search.use:
         return "this task makes none during the search (search.use)"
     if task.search.replicates > 1:
@@ -221,6 +223,9 @@ def _no_replicate(trial: TrialView | None, named: str, found: Sequence[Proposal]
         return "there is no such trial"
     if trial.state is not TrialState.MEASURED or trial.purpose is Purpose.HELD_OUT:
         return "it has no value to be compared with"
+    best = {s.configuration for s in standings(task, history)[:N_RACING]} | {history.search[0].configuration}
+    if trial.configuration not in best:
+        return f"only the default and the best {N_RACING} are measured again"
     if len(found) == MOST_WISHES or any(p.configuration == trial.configuration for p in found):
         return f"at most {MOST_WISHES} at once, each of another configuration"
     own = [t for (name, seed), t in history.replicates.items() if name == trial.configuration and _races(task, seed)]

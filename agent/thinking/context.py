@@ -6,7 +6,7 @@ the space, the objective and the brief stay.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import prompts
@@ -25,6 +25,8 @@ from agent.thinking import tables
 from agent.thinking.lessons import Lesson
 from agent.thinking.tables import Table
 
+PROMPT = "suggest"
+"""Its name, and the purpose of the calls in the accounts."""
 PROMPT_TOKENS = 5_000
 """The most that a prompt has, estimated as in `agent.llm.counting`; the worst case that an endpoint has to take beside
 its answer and the answer's schema."""
@@ -35,7 +37,8 @@ _CHOICES_CHARACTERS = 300
 _SPACE_CHARACTERS = 6_000
 _BRIEF_CHARACTERS = 3_000
 _DESCRIPTION_CHARACTERS = 600
-_NOTE_CHARACTERS = 3_000
+_NOTES = "failures, lessons, ideas, refusals"
+_NOTES_CHARACTERS = 10_000
 _OF_THE_LIMIT = 0.35
 """Of the limit at most so much goes to brief and description each; estimated with three characters a token."""
 
@@ -79,7 +82,7 @@ def _rendered(situation: Situation, n: int, rows: int, limit: int) -> prompts.Re
     task = situation.task
     known = _tables(situation, rows)
     share = int(limit * _OF_THE_LIMIT * 3)
-    return prompts.load("suggest").render(
+    return prompts.load(PROMPT).render(
         n=n,
         objective=objective_text(task),
         space=space_text(task),
@@ -87,9 +90,13 @@ def _rendered(situation: Situation, n: int, rows: int, limit: int) -> prompts.Re
         may_repeat=situation.may_repeat,
         description=_fenced(task.description, "description of the task", min(_DESCRIPTION_CHARACTERS, share)),
         brief=_fenced(task.brief or "", "the researcher's brief", min(_BRIEF_CHARACTERS, share)),
-        tables=[one for one in known if one.rows and not one.is_untrusted],
-        notes=[_fenced(one.text, one.name, _NOTE_CHARACTERS) for one in known if one.rows and one.is_untrusted],
+        tables=_joined(one for one in known if not one.is_untrusted),
+        notes=_fenced(_joined(one for one in known if one.is_untrusted), _NOTES, _NOTES_CHARACTERS),
     )
+
+
+def _joined(known: Iterable[Table]) -> str:
+    return "\n\n".join(f"{one.name}:\n{one.text}" for one in known if one.rows)
 
 
 def _tables(situation: Situation, rows: int) -> list[Table]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model, model_validator
 
 from agent.task import CategoricalParameter, FloatParameter, IntParameter, Parameter, Task
 
@@ -66,10 +66,25 @@ class LessonIdea(_Part):
 
 
 class Ideas(_Part):
-    trials: tuple[Idea, ...]
+    """The whole answer. One that says nothing is an answer too; one about something else is none."""
+
+    model_config = ConfigDict(
+        extra="allow", frozen=True, json_schema_extra={"additionalProperties": False, "required": ["trials"]}
+    )
+
+    trials: tuple[Idea, ...] = ()
     again: tuple[Again, ...] = ()
     stop: tuple[Stop, ...] = ()
     lessons: tuple[LessonIdea, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_about_trials(cls, given: object) -> object:
+        if not isinstance(given, dict) or not given or given.keys() & cls.model_fields.keys():
+            return given
+        if "parameters" in given:
+            return {"trials": [given]}
+        raise ValueError('write an object with the list "trials"')
 
 
 def ideas_of(task: Task) -> type[Ideas]:
@@ -81,7 +96,7 @@ def ideas_of(task: Task) -> type[Ideas]:
     }
     values = Annotated[dict[str, Scalar], BeforeValidator(as_mapping), WithJsonSchema(space)]
     idea = create_model("Idea", __base__=Idea, parameters=(values, ...))
-    return create_model("Ideas", __base__=Ideas, trials=(tuple[idea, ...], ...))
+    return create_model("Ideas", __base__=Ideas, trials=(tuple[idea, ...], ()))
 
 
 def _schema(parameter: Parameter) -> dict[str, Any]:
@@ -89,7 +104,6 @@ def _schema(parameter: Parameter) -> dict[str, Any]:
         case CategoricalParameter():
             return {"enum": list(parameter.choices)}
         case IntParameter():
-            return {"type": "integer", "description": f"{parameter.low} to {parameter.high}"}
+            return {"type": "integer", "minimum": parameter.low, "maximum": parameter.high}
         case FloatParameter():
-            scale = ", logarithmic" if parameter.log else ""
-            return {"type": "number", "description": f"{parameter.low:g} to {parameter.high:g}{scale}"}
+            return {"type": "number", "minimum": parameter.low, "maximum": parameter.high}

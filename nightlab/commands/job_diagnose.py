@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,24 +19,33 @@ def diagnose(
     attempt: Annotated[
         int | None, typer.Option(min=1, help="This attempt.", show_default="the last that ended", metavar="N")
     ] = None,
+    task: Annotated[
+        Path | None,
+        typer.Option(help="Where the rules can not tell, ask the model of this task file.", metavar="FILE"),
+    ] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say why a job failed: the class of the failure, the lines that say so, the cause, what to change.
 
     By rules, from the record of the attempt, the end of the output of all ranks, and the metrics. Where nothing tells,
-    it says so. Exit 1 if the job has not failed.
+    it says so, or asks a model (--task). Exit 1 if the job has not failed, or the model gave no answer.
     """
+    from agent.doctor.diagnosis import FailureClass
     from agent.doctor.gather import gather
     from agent.doctor.rules import diagnose as by_rules
     from nightlab.diagnosis_page import print_diagnosis
     from nightlab.output import print_json
+    from nightlab.second_opinion import second_opinion
 
     with runtime(home) as client:
         job = client.job(job_id)
         chosen = _chosen(job, attempt)
         evidence = gather(client, job, chosen)
-    found = by_rules(evidence)
+    found, refused = by_rules(evidence), tuple[str, ...]()
+    if task is not None and found.failure is FailureClass.UNKNOWN:
+        opinion = second_opinion(task, job, evidence)
+        found, refused = opinion.diagnosis, opinion.refusals
     number = None if chosen is None else chosen.attempt
     if as_json:
         suggestion = None if job.suggestion is None else job.suggestion.model_dump()
@@ -47,10 +57,11 @@ def diagnose(
                 "exit_code": evidence.exit_code,
                 **asdict(found),
                 "parameter": suggestion,
+                "not_taken": refused,
             }
         )
     else:
-        print_diagnosis(job, number, evidence, found)
+        print_diagnosis(job, number, evidence, found, refused)
 
 
 def _chosen(job: JobView, number: int | None) -> AttemptView | None:

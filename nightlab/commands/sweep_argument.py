@@ -42,15 +42,18 @@ def examined(file: Path, python: str | None) -> Examined:
     return examine(file, read_task=lambda path: _task(path, python), now=time.time())
 
 
-def prepared_night(file: Path, python: str | None) -> PreparedNight:
+def prepared_night(file: Path, python: str | None, *, home: Path | None) -> PreparedNight:
     """
+    Args:
+        home: where states of the code are put; None: nothing is written.
+
     Raises:
         Failure: no night can be made of it; all problems at once.
     """
     from agent.sweeps.prepare import prepare_night
 
     with _wrong_use():
-        return prepare_night(file, read_task=lambda path: _task(path, python), now=time.time())
+        return prepare_night(file, read_task=lambda path: _task(path, python), now=time.time(), home=home)
 
 
 def _task(path: Path, python: str | None) -> Task:

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from agent.doctor.gather import gather, last_ended
+from agent.doctor.rules import diagnose
+from agent.doctor.signs import signs
 from agent.llm.untrusted import fenced
 from agent.planner.budget import Spend, caps
 from agent.planner.configuration import canonical, default_params, problems
@@ -153,6 +156,23 @@ def job(runtime: Runtime, job_id: str) -> dict[str, Any]:
 
 def output(text: str, job_id: str) -> str:
     return fenced(text, label=f"last output of job {job_id}", limit=MAX_OUTPUT)
+
+
+def diagnosis(runtime: Runtime, job_id: str) -> dict[str, Any]:
+    """Why a job failed, by rules. What of it may quote the job's output is fenced."""
+    view = runtime.job(job_id)
+    evidence = gather(runtime, view, last_ended(view))
+    found = diagnose(evidence)
+    quoted = "\n".join((found.cause, *found.evidence))
+    return {
+        "job": job_id,
+        "state": view.state,
+        "exit_reason": evidence.exit_reason,
+        "failure": found.failure.value if view.is_ended or evidence.exit_reason is not None else "none yet",
+        "is_sure": found.is_sure,
+        "cause_and_evidence": fenced(quoted, label=f"why job {job_id} failed", limit=MAX_OUTPUT),
+        "suggestion": signs().words[found.failure].suggestion,
+    }
 
 
 def _job(view: JobView) -> dict[str, Any]:

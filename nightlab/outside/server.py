@@ -129,6 +129,11 @@ def _add_jobs(server: MCPServer, home: Path) -> None:
         return _ask(home, lambda runtime: runtime.explain(job).model_dump(mode="json", exclude_none=True))
 
     @server.tool(annotations=reads)
+    def diagnose_job(job: JobArgument) -> dict[str, Any]:
+        """Why a job failed, by rules: class, cause, what to change, and the lines that say so; or that none tells."""
+        return _ask(home, lambda runtime: reading.diagnosis(runtime, job))
+
+    @server.tool(annotations=reads)
     def read_output(job: JobArgument) -> str:
         """The last lines that a job has printed."""
         return _ask(home, lambda runtime: reading.output(runtime.logs(job, offset=-4 * reading.MAX_OUTPUT).text, job))

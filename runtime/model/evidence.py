@@ -27,6 +27,8 @@ _EXCEPTION = re.compile(r"^[A-Za-z_][\w.]*(?::|$)")
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
 _INSTALLED = re.compile(r"(site|dist)-packages/|/lib(64)?/python\d|^<|\.(pyx|pxi)$")
 """Files of libraries and of Python itself."""
+_GROUP = re.compile(r"^\s+[|+](-\+)?( |(?=-))")
+"""How Python sets in the exceptions of a group."""
 _CAUSE = "The above exception was the direct cause of the following exception:"
 _HANDLING = "During handling of the above exception, another exception occurred:"
 
@@ -205,6 +207,7 @@ class _Traceback(NamedTuple):
 
 def _exceptions(lines: Sequence[str]) -> tuple[Thrown, ...]:
     """The exception line under each Python traceback, with the innermost frame before it, and what it came from."""
+    lines = [_GROUP.sub("", line) for line in lines]
     found: list[Thrown] = []
     before: _Traceback | None = None
     for start, line in enumerate(lines):

@@ -21,11 +21,15 @@ from model_endpoint import (
     sends,
     streams,
 )
+from pydantic import BaseModel
 
+import prompts
+from agent.llm.asking import asker_of, tried
 from agent.llm.chat import Finish, Message, ModelError, ReplySchema, Request, Role, Tool, Trouble
 from agent.llm.guard import Calls
 from agent.llm.openai_chat import Endpoint, OpenAIChat
 from agent.llm.opening import open_model
+from agent.store.calls import model_calls_of
 from agent.store.fenced import FencedWriter
 from agent.store.store import AgentStore
 
@@ -278,3 +282,36 @@ def test_a_limit_of_money_that_does_not_count_a_model_is_said_once(tmp_path: Pat
     said = [line.text for line in store.activity(session_id) if "does not count the model tiny" in line.text]
     assert len(said) == 1
     assert "model: {price: {prompt: ..., completion: ...}}" in said[0]
+
+
+class Word(BaseModel):
+    """One word."""
+
+    word: str
+
+
+def test_a_session_asks_the_model_that_its_task_names_and_remembers_how_it_answered(tmp_path: Path) -> None:
+    store = AgentStore.open(tmp_path)
+    prompt = prompts.Rendered(system="", user="Say a word.", name="check", version="v1")
+    with model_endpoint(says("no word"), says('{"word": "hello"}')) as endpoint:
+        task = a_task(model={"name": "tiny", "base_url": endpoint.base_url, "rung": "schema"})
+        session_id = store.create_session(task).session_id
+        writer = FencedWriter(store, session_id, store.claim(session_id, os.getpid()))
+        asked = asker_of(task, tmp_path, writer, environ={}).ask(prompt, Word)
+    assert asked.value == Word(word="hello")
+    calls = model_calls_of(store, session_id)
+    assert [(call.rung, call.outcome) for call in calls] == [("schema", "unusable"), ("schema", "used")]
+    assert [(one.rung, one.outcome) for one in tried(calls)] == [("schema", "unusable"), ("schema", "used")]
+    assert store.session(session_id).tokens == 36
+
+
+def test_a_model_that_can_not_be_opened_is_told_and_the_session_goes_on(tmp_path: Path) -> None:
+    store = AgentStore.open(tmp_path)
+    task = a_task(model={"name": "tiny"})
+    session_id = store.create_session(task).session_id
+    writer = FencedWriter(store, session_id, store.claim(session_id, os.getpid()))
+    prompt = prompts.Rendered(system="", user="Say a word.", name="check", version="v1")
+    asked = asker_of(task, tmp_path, writer, environ={}).ask(prompt, Word)
+    assert (asked.value, asked.trouble) == (None, Trouble.UNAUTHORIZED)
+    said = store.activity(session_id)[-1].text
+    assert said.startswith("the session goes on without its model: there is no key for")

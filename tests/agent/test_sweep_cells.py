@@ -50,6 +50,22 @@ def test_cells_share_the_budget_of_the_night_and_have_names_of_their_own() -> No
     assert made.cells[0].task.job.parameters["rows"] == 10
 
 
+def test_an_agent_searches_with_the_model_of_the_task_beside_the_control_arm_within_its_share_of_the_tokens() -> None:
+    task = a_task(model={"name": "any"}, search={"use": ["sampler", "model"]})
+    data = {"data": [{"name": "v1"}, {"name": "v2"}]}
+    method = {"kind": "agent", "trials": 9}
+    made = cells_of(a_sweep(method=method, budgets={"tokens": 50_001}, matrix=data), [task])
+    assert made.problems == ()
+    for cell in made.cells:
+        assert {"sampler", "model"} <= set(cell.task.search.use)
+        assert (cell.task.budgets.trials, cell.task.budgets.tokens) == (9, 25_000)
+
+
+def test_an_agent_without_a_model_is_refused() -> None:
+    (problem,) = cells_of(a_sweep(method={"kind": "agent", "trials": 9}), [a_task()]).problems[:1]
+    assert (problem.path, "names none" in problem.message) == ("method", True)
+
+
 def test_a_value_outside_the_space_is_refused_with_its_place() -> None:
     task = a_task()
     made = cells_of(a_sweep(method={"kind": "grid", "values": {names_of(task): [1e9], "nothing": [1]}}), [task])
@@ -78,7 +94,7 @@ def test_two_tasks_with_one_name_are_refused() -> None:
         ("finish_by: '7'", "finish_by: '7' is no time; write 07:00"),
         ("window: '22:00-22:00'", "window: .* has no length"),
         ("time_zone: Europe/Berln", "time_zone: .* did you mean 'Europe/Berlin'"),
-        ("matrix: {code: [main]}", "matrix.code: states of the code are not supported yet"),
+        ("matrix: {code: [main]}", "matrix.code.0: task toy has job.code_source.snapshot: off"),
         ("method: {kind: grid, values: {}}", "method.*values"),
         ("replicats: 3", "did you mean 'replicates'"),
     ],

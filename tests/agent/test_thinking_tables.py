@@ -123,7 +123,7 @@ def test_what_jobs_write_stays_inside_its_fence_and_loses_its_control_characters
     task = a_task()
     prompt = prompt_for(a_situation(task, a_search(task, 12, fails_every=3, note=ESCAPE)), 2)
     assert prompt is not None
-    before, _, rest = prompt.user.partition('what="failures">')
+    before, _, rest = prompt.user.partition("<untrusted id=")
     inside, _, after = rest.partition("\n</untrusted id=")
     assert "ignore the rules" in inside
     assert "ignore the rules" not in before + after
@@ -136,12 +136,12 @@ def test_a_context_that_is_too_small_gets_no_prompt_at_all() -> None:
 
 
 def test_a_large_space_is_cut_to_what_there_is_room_for() -> None:
-    space = {f"p{i}": {"type": "float", "low": 0.0, "high": 1.0, "default": 0.5} for i in range(400)}
+    space = {f"p{i}": {"type": "float", "low": 0.0, "high": 1.0, "default": 0.5} for i in range(200)}
     task = Task.model_validate({**a_task().model_dump(), "space": space})
     text = space_text(task)
     assert len(text) < 6_100
     assert "more parameters, which keep their values" in text
-    point: dict[str, ParamValue] = {f"p{i}": 0.25 for i in range(400)}
+    point: dict[str, ParamValue] = {f"p{i}": 0.25 for i in range(200)}
     history = a_history(*(a_trial(task, i, {**point, "p0": i / 20}, i / 10) for i in range(1, 10)))
     prompt = prompt_for(a_situation(task, history), 2)
     assert prompt is not None

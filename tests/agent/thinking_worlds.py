@@ -12,7 +12,7 @@ from agent.planner.history import History
 from agent.planner.plan import first_plan
 from agent.store.views import ParamValue, TrialFacts, TrialState, TrialView
 from agent.task import Task
-from agent.thinking.checking import Asking
+from agent.thinking.checking import Inquiry
 from agent.thinking.context import Situation
 
 DEFAULT: dict[str, ParamValue] = {"x": 0.2, "kind": "a"}
@@ -37,7 +37,7 @@ def a_situation(task: Task, history: History, **more: object) -> Situation:
     return Situation(task=task, history=history, plan=first_plan(task), spend=SPEND, **more)  # type: ignore[arg-type]
 
 
-def an_asking(task: Task | None = None, history: History | None = None, n: int = 4) -> Asking:
+def an_inquiry(task: Task | None = None, history: History | None = None, n: int = 4) -> Inquiry:
     asked = task or a_task()
     origin = TrialFacts(prompt="suggest@1f", model="small")
-    return Asking(task=asked, history=history or a_search(asked, 6), n=n, name="model", origin=origin)
+    return Inquiry(task=asked, history=history or a_search(asked, 6), n=n, name="model", origin=origin)

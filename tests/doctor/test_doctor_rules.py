@@ -43,7 +43,7 @@ def test_every_diagnosis_says_a_cause_and_what_to_change() -> None:
         assert said.suggestion, case.name
         assert "{" not in said.cause + said.suggestion, case.name
         assert said.evidence or case.failure is FailureClass.UNKNOWN, case.name
-        assert all(len(line) <= 320 for line in said.evidence), case.name
+        assert all(len(line) <= 320 and "\n" not in line for line in said.evidence), case.name
 
 
 @pytest.mark.parametrize("sign", signs().in_order, ids=lambda sign: f"{sign.failure}-{sign.regex.pattern[:20]}")

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from agent.doctor.diagnosis import FailureClass
 from agent.doctor.gather import gather, last_ended
 from agent.doctor.rules import diagnose
+from agent.llm.chat import ModelError, Trouble
+from agent.llm.ladder import Asker
+from agent.llm.scripted import ScriptedModel, called
+from agent.task import Task
 from nightlab.diagnosis_page import print_diagnosis
+from nightlab.failure import Failure
+from nightlab.outside.reading import diagnosis
+from nightlab.second_opinion import opinion_of
 from runtime_client.fake import FakeOutcome, FakeRuntime
 from runtime_client.models import CodeSource, JobSpec, JobView
+
+TASK = Task.model_validate(
+    {
+        "task": "toy",
+        "objective": {"metric": "score", "direction": "maximize"},
+        "job": {"command": "train"},
+        "space": {"x": {"type": "float", "low": 0.0, "high": 1.0, "default": 0.2}},
+        "budgets": {"trials": 6},
+        "model": {"name": "small"},
+    }
+)
 
 
 def failed(outcome: FakeOutcome) -> tuple[FakeRuntime, JobView]:
@@ -49,3 +69,32 @@ def test_what_can_not_be_told_says_where_to_look(capsys: pytest.CaptureFixture[s
     assert "could not tell" in said
     assert "nightlab job logs" in said
     assert "its last words:\n  step 4 loss 0.2" in said
+
+
+def test_a_model_of_a_task_file_is_asked_where_the_rules_can_not_tell(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "the buffer is too small, giving up"
+    runtime, job = failed(FakeOutcome(exit_reason="code_error", evidence=line))
+    evidence = gather(runtime, job, last_ended(job))
+    answer = {"failure": "code", "evidence": line, "cause": "a buffer", "suggestion": "more", "change": {"x": 9.0}}
+    model = ScriptedModel(lambda request: called(request.tools[0].name, json.dumps(answer)))
+    opinion = opinion_of(Asker(model), TASK, job, evidence)
+    print_diagnosis(job, 1, evidence, opinion.diagnosis, opinion.refusals)
+    said = capsys.readouterr().out
+    assert said.startswith(f"{job.job_id}, attempt 1: code (suspected)\n")
+    assert "told by    scripted" in said
+    assert "not taken  the change can not be tried: x = 9.0: outside 0.0 to 1.0" in said
+
+
+def test_a_model_without_an_answer_is_said_to_have_none() -> None:
+    runtime, job = failed(FakeOutcome(exit_reason="code_error", evidence="giving up"))
+    asker = Asker(ScriptedModel(lambda _: ModelError(Trouble.UNAUTHORIZED, "bad key")))
+    with pytest.raises(Failure, match="no second opinion"):
+        opinion_of(asker, TASK, job, gather(runtime, job, last_ended(job)))
+
+
+def test_an_outside_agent_gets_the_class_and_the_evidence_inside_a_fence() -> None:
+    runtime, job = failed(FakeOutcome(exit_reason="code_error", evidence="RuntimeError: shape mismatch: (3,) and (4,)"))
+    found = diagnosis(runtime, job.job_id)
+    assert (found["failure"], found["is_sure"]) == ("shape", True)
+    assert "<untrusted" in found["cause_and_evidence"]
+    assert "RuntimeError: shape mismatch" in found["cause_and_evidence"]

@@ -2,11 +2,13 @@
 
 import time
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from cli_process import nightlab
 
+from agent.llm.turns import turns
 from agent.store.store import AgentStore
 from agent.task_file import parse_task
 from nightlab.moments import moment
@@ -100,7 +102,9 @@ def test_a_session_as_data_has_trials_and_activity(home: Path) -> None:
     with closing(AgentStore.open(home)) as store:
         data = session_data(store, "s1")
         assert best_of(store.session("s1"), store.trials("s1")) is None
-    assert set(data) == {"session", "budgets", "plan", "looks", "held_out", "trials", "activity"}
+    told = {"session", "budgets", "plan", "looks", "held_out", "model", "lessons", "trials", "gates", "activity"}
+    assert set(data) == told
+    assert data["model"] == asdict(turns([]))
 
 
 def test_no_sessions_is_said_with_what_to_do(tmp_path: Path) -> None:

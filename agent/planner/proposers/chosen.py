@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from agent.planner.history import History, Proposal
 from agent.planner.portfolio import Portfolio
+from agent.planner.proposers.doctor import Doctor, mends
 from agent.planner.proposers.optuna_sampler import OptunaSampler
 from agent.planner.proposers.points import Points
 from agent.planner.proposers.protocol import Proposer
@@ -22,7 +23,7 @@ def chosen_proposers(
     memory: Sequence[Remembered] = (),
     wishes: Callable[[History], Sequence[Proposal]] = lambda history: (),
 ) -> Portfolio:
-    """What `search.use` names, and `more`.
+    """What `search.use` names, and `more`; where it searches, what failed is mended too.
 
     Args:
         wishes: replicates that somebody asked for: the race makes them where its rules allow.
@@ -45,4 +46,5 @@ def chosen_proposers(
         Race(task, wishes) if has_race else None,
         memory,
         first=Points(task) if "points" in used else None,
+        occasional=(Doctor(task),) if mends(task) else (),
     )

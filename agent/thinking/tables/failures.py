@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent.doctor.naming import failure_name
 from agent.planner.history import History
 from agent.store.views import TrialState, TrialView
 from agent.task import Task
@@ -17,7 +18,7 @@ def failures(task: Task, history: History, n: int) -> Table:
     groups: dict[str, list[TrialView]] = {}
     for trial in history.search:
         if trial.state is TrialState.INVALID:
-            groups.setdefault(trial.exit_reason or "no value", []).append(trial)
+            groups.setdefault(failure_name(trial), []).append(trial)
     ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
     rows = tuple(
         (
