@@ -36,6 +36,7 @@ COMMANDS = {
     "gate": "What sessions ask of people first: list, approve, deny.",
     "sweep": "Sweeps: the same trials night after night; their reports.",
     "trial": "Trials of all sessions: search, list, show, compare, reproduce, export.",
+    "model": "The language models of sessions: their calls and what they cost.",
     "mcp": "The door for coding agents of others: read, and propose trials (MCP).",
     "verify": "Check an evidence folder and run it again here.",
     "simulate": "Replay a trace of real jobs with this scheduler, in virtual time.",
@@ -43,7 +44,7 @@ COMMANDS = {
     "demo": "A whole research session on real training, in minutes.",
 }
 """Each lives in `nightlab.commands.<name>`, which has an `app`."""
-GROUPS = ("service", "job", "node", "budget", "research", "gate", "sweep", "trial")
+GROUPS = ("service", "job", "node", "budget", "research", "gate", "sweep", "trial", "model")
 """These do nothing by themselves; alone they show their help."""
 
 

@@ -16,6 +16,7 @@ from agent.store.views import ParamValue, Purpose, SessionView, TrialState, Tria
 from agent.task import Task
 
 from .hypotheses_page import plan_data, print_plan
+from .model_page import by_purpose, model_lines
 from .moments import moment
 from .output import ago, duration, plural, print_table
 
@@ -31,6 +32,7 @@ def session_data(store: AgentStore, session_id: str) -> dict[str, object]:
         "model": asdict(turns(model_calls_of(store, session_id))),
         "lessons": [asdict(one) for one in read_lessons(store, session_id)],
         "trials": [asdict(trial) for trial in store.trials(session_id)],
+        "model_calls": [asdict(row) for row in by_purpose(model_calls_of(store, session_id))],
         "gates": [asdict(gate) for gate in GateStore(store).gates(session_id)],
         "activity": [asdict(line) for line in store.activity(session_id)],
     }
@@ -67,6 +69,8 @@ def print_session(store: AgentStore, session_id: str) -> None:
     calls = model_calls_of(store, session_id)
     if calls:
         print(f"  model: {turns(calls).words}")
+    for sentence in model_lines(calls):
+        print(f"  {sentence}")
     for lesson in read_lessons(store, session_id):
         print(f"  lesson {lesson.number}: {lesson.text} ({', '.join(lesson.evidence)})")
     if session.result is not None:
