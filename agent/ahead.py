@@ -16,7 +16,7 @@ from agent.planner.history import History, Proposal
 from agent.planner.plan import n_search_trials
 from agent.planner.ranking import ranking
 from agent.store.shelf import Shelf
-from agent.store.views import Purpose
+from agent.store.views import Purpose, TrialView
 from agent.task import Task
 
 
@@ -49,8 +49,16 @@ class Thinker(Protocol):
         """`take` has something."""
         ...
 
+    @property
+    def is_pending(self) -> bool:
+        """A call is under way, or will be soon, whatever else happens."""
+        ...
+
     def begin(self, history: History, n: int) -> None:
-        """Start a call for at most `n` proposals. What waits already is in the history, as proposed."""
+        """Start a call for at most `n` proposals, or none where nothing new is known since the last one.
+
+        What waits already is in the history, as proposed.
+        """
         ...
 
     def take(self) -> Thinking:
@@ -78,9 +86,25 @@ class Ahead:
         """A call is done: worth a wake-up."""
         return self._thinker.is_done
 
+    @property
+    def is_pending(self) -> bool:
+        """More may come though no trial ends: see `agent.planner.proposers.protocol.Slow`."""
+        return self._thinker.is_pending
+
     def ask(self, history: History, n: int) -> list[Proposal]:
         """What waits, at most `n`; never thinks."""
         return [thought.proposal for thought in self._waiting(history)[: max(n, 0)]]
+
+    def wishes(self, history: History) -> list[Proposal]:
+        """Replicates that it asked for, were not made yet, and whose premise still holds."""
+        leader = self._leader(history)
+        return [
+            thought.proposal
+            for thought in self._shelf.thoughts(self.name)
+            if thought.proposal.purpose is Purpose.REPLICATE
+            and thought.premise == leader
+            and (thought.proposal.configuration, thought.proposal.seed) not in history.replicates
+        ]
 
     def tell(self, history: History) -> None:
         """Shelve what a call gave, and begin the next one when too little waits."""
@@ -97,13 +121,13 @@ class Ahead:
     def _shelve(self, history: History, wanted: int) -> None:
         """Keep what is new and lies in the space; older thoughts with another premise make room for it."""
         given = self._thinker.take()
-        known = {trial.configuration for trial in history.search}
-        known |= {thought.proposal.configuration for thought in self._shelf.thoughts(self.name)}
-        kept: dict[str, Proposal] = {}
+        shelved = [thought.proposal for thought in self._shelf.thoughts(self.name)]
+        tried = (*history.search, *history.replicates.values())
+        known = {_key(trial) for trial in tried} | {_key(proposal) for proposal in shelved}
+        kept: dict[tuple[object, ...], Proposal] = {}
         for proposal in given.proposals:
-            is_sound = proposal.purpose is Purpose.SEARCH and not configuration.problems(proposal.params, self._task)
-            if is_sound and proposal.configuration not in known:
-                kept.setdefault(proposal.configuration, proposal)
+            if not configuration.problems(proposal.params, self._task) and _key(proposal) not in known:
+                kept.setdefault(_key(proposal), proposal)
         self._shelf.put(self.name, list(kept.values()), premise=self._premise, took_s=given.took_s)
         self._shelf.drop(superfluous(self._waiting(history), self._leader(history), wanted))
 
@@ -118,3 +142,10 @@ class Ahead:
         """The mean of what the calls behind the shelved thoughts took."""
         took = [thought.took_s for thought in self._shelf.thoughts(self.name)]
         return sum(took) / len(took) if took else None
+
+
+def _key(one: Proposal | TrialView) -> tuple[object, ...]:
+    """What makes it the same as another one: of a replicate its seed too."""
+    if one.purpose is Purpose.SEARCH:
+        return one.purpose, one.configuration
+    return one.purpose, one.configuration, one.seed

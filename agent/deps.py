@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from agent.ahead import Ahead
 from agent.data import DataFingerprints
+from agent.gates.gate import Gate
 from agent.planner.plan import Plan
 from agent.planner.proposers.protocol import Proposer
 from agent.store.book import TrialBook
+from agent.store.gates import GateBook
+from agent.store.lessons import LessonBook
 from agent.store.record import SessionRecord
 from agent.store.views import SessionView
 from agent.task import Task
 from runtime_client.models import JobView
 from runtime_client.protocol import Runtime
+
+if TYPE_CHECKING:
+    from agent.doctor.second import SecondOpinions
+    from agent.thinking.thinker import ModelThinker
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,19 +42,30 @@ class Memory:
     """What the runtime said when a budget of device time had no room for a trial; None: it has not."""
     ahead: list[Ahead] = field(default_factory=list)
     """Slow proposers: told of the history while the search goes on; the session is woken when one is done."""
+    minds: list[ModelThinker] = field(default_factory=list)
+    """Language models among them: what they say beside proposals is taken up by `agent.steps.thinking`."""
+    opinions: SecondOpinions | None = None
+    """A model's second opinions about failures; None: there is no model."""
     exhausted: str | None = None
     """Why no proposer has anything new, as found at the last question; None: some have."""
     escalated: set[tuple[str, str]] = field(default_factory=set)
     """What was said already about searches that bring nothing new: step and surface."""
     suggested: frozenset[str] = frozenset()
     """Trials made of people's ideas: they are launched first."""
+    waiting: frozenset[str] = frozenset()
+    """Proposed trials that wait for a person's answer: they hold no slot, and others are made ready beside them."""
+    gates: tuple[Gate, ...] = ()
+    """The session's questions to people, as last read."""
+    open_gates: frozenset[int] = frozenset()
+    """Questions to people that were open when last looked at: an answer to one is worth a wake-up."""
     has_unpublished_plans: bool = True
     has_seen_metric: bool = False
 
     @property
     def has_thoughts(self) -> bool:
-        """A slow proposer is done thinking."""
-        return any(proposer.has_news for proposer in self.ahead)
+        """A slow proposer is done thinking, or a second opinion came."""
+        has_opinion = self.opinions is not None and self.opinions.has_news
+        return has_opinion or any(proposer.has_news for proposer in self.ahead)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +73,7 @@ class Deps:
     task: Task
     book: TrialBook
     record: SessionRecord
+    gates: GateBook
     runtime: Runtime
     search: Proposer
     explorer: Proposer
@@ -61,6 +81,7 @@ class Deps:
     clock: Callable[[], float]
     """Seconds since the epoch."""
     memory: Memory
+    lessons: LessonBook
     data: DataFingerprints = field(default_factory=DataFingerprints)
     write_report: Callable[[SessionView], str | None] | None = None
     """Given the session as it will be, writes the report file and returns its path; None: no report is written."""

@@ -25,9 +25,11 @@ from agent.log_files import cut, forget_oldest, rotate
 from agent.store.faults import DiskFull, StoreUnusable, full_disk_named
 from agent.store.nights import NightStore
 from agent.store.store import AgentStore
+from agent.store.tellings import TellingStore
 from agent.sweeps.views import NightState
 
 LOOK_EVERY_S = 1.0
+MESSAGES_EVERY_S = 10.0
 LEAVE_S = 15.0
 """Given to the children to leave in order; killed after that."""
 N_CRASHES = 5
@@ -69,6 +71,9 @@ class _Care:
     """Their processes, by the ids of the nights."""
     night_crashes: dict[str, _Crashes] = field(default_factory=dict)
     crashes: dict[str, _Crashes] = field(default_factory=dict)
+    messenger: subprocess.Popen[bytes] | None = None
+    """Tells people of sessions, while there is one of which somebody wants to be told."""
+    look_for_messages_at: float = 0.0
     logs_at: float = 0.0
     """When the logs are looked at again."""
 
@@ -98,13 +103,14 @@ def run_service(
         _take(lock, home)
         store = AgentStore.open(home)
         care = _Care(spawn=spawn or _spawn, spawn_night=spawn_night or _spawn_night, backoff_s=tuple(backoff_s))
-        nights = NightStore(store)
+        nights, tellings = NightStore(store), TellingStore(store)
         try:
             while not is_leaving.is_set():
                 with suppress(DiskFull), full_disk_named():
                     _reap(store, care, home)
                     _start_missing(store, care, home)
                     _keep_nights(nights, care, home)
+                    _keep_messenger(tellings, care, home)
                     _bound_logs(care, home)
                 is_leaving.wait(LOOK_EVERY_S)
         finally:
@@ -197,6 +203,16 @@ def _give_up_night(nights: NightStore, night_id: str, words: str) -> None:
         nights.fail(night_id, words)
 
 
+def _keep_messenger(tellings: TellingStore, care: _Care, home: Path) -> None:
+    """One process tells people of all sessions; it ends by itself when there is nothing to tell."""
+    if care.look_for_messages_at > time.monotonic():
+        return
+    care.look_for_messages_at = time.monotonic() + MESSAGES_EVERY_S
+    if care.messenger is not None and care.messenger.poll() is None:
+        return
+    care.messenger = _spawn_door("messenger", home, [], home / "logs" / "messenger.log") if tellings.to_tell() else None
+
+
 def _spawn(home: Path, session_id: str) -> subprocess.Popen[bytes]:
     return _spawn_door("research", home, ["--session", session_id], log_path(home, session_id))
 
@@ -251,6 +267,8 @@ def _reap(store: AgentStore, care: _Care, home: Path) -> None:
 
 def _let_leave(care: _Care) -> None:
     children = [*care.nights.values(), *care.children.values()]
+    if care.messenger is not None:
+        children.append(care.messenger)
     for child in children:
         if child.poll() is None:
             child.terminate()

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -18,7 +19,6 @@ from typing import TYPE_CHECKING, cast
 from agent.checkpoints import PRUNE_EVERY, open_checkpoints, prune
 from agent.data import DataFingerprints
 from agent.deps import Deps, Memory
-from agent.earlier import earlier_losers
 from agent.planner.history import History
 from agent.planner.hour import Hour
 from agent.planner.plan import Phase, Plan, first_plan, reopened
@@ -29,11 +29,14 @@ from agent.steps.leaving import words_for
 from agent.store.book import TrialBook
 from agent.store.faults import DiskFull, full_disk_named
 from agent.store.fenced import FencedWriter, FenceLost, Line
+from agent.store.gates import GateBook
+from agent.store.lessons import LessonBook
 from agent.store.record import SessionRecord
 from agent.store.shelf import Shelf
 from agent.store.store import AgentStore
 from agent.store.views import SessionState, SessionView, TrialState
 from agent.task import Task
+from agent.thinking.beside import Start, in_a_thread
 from agent.tools.jobs import StaleSession
 from agent.waiting import Interest, Waiter, Wake
 from runtime_client.errors import RuntimeClientError
@@ -44,6 +47,8 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.sqlite import SqliteSaver
 
     from agent.graph import Graph
+    from agent.llm.ladder import Asker
+    from agent.proposers import OpenAsker
 
 _RECURSION_LIMIT = 30
 _BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -69,6 +74,10 @@ class SessionDeps:
     """None: this process."""
     open_search: Callable[[Task, Shelf, Memory], Proposer] | None = None
     """Who searches, given the shelf for what is made ahead; None: as the task says."""
+    open_asker: OpenAsker | None = None
+    """How the session's language model is reached; None: as the task says."""
+    start_thinking: Start = in_a_thread
+    """How a call of a model is made beside the session."""
 
 
 def run_session(session_id: str, deps: SessionDeps) -> SessionState:
@@ -174,37 +183,72 @@ def _work(
     writer: FencedWriter, clock: _WallClock, runtime: Runtime, since: int, saver: SqliteSaver, deps: SessionDeps
 ) -> bool:
     """Wake the graph again and again; True when the session needs this process no longer."""
+    with ExitStack() as until:
+        graph, graph_deps = _opened(writer, runtime, saver, deps, until)
+        _forget_other_versions(graph, saver, writer.session_id)
+        waiter = deps.open_waiter(runtime, since)
+        until.callback(waiter.close)
+        return _loop(graph, graph_deps, waiter, clock, saver, deps)
+
+
+def _opened(
+    writer: FencedWriter, runtime: Runtime, saver: SqliteSaver, deps: SessionDeps, until: ExitStack
+) -> tuple[Graph, Deps]:
+    """The graph and what its steps work with. What has to be closed is, with `until`."""
     from agent.graph import build_graph
-    from agent.planner.proposers.chosen import chosen_proposers
     from agent.planner.proposers.optuna_sampler import OptunaSampler
+    from agent.proposers import Around, open_proposers
 
     book, record = TrialBook(writer), SessionRecord(writer)
     session = record.session()
     task = Task.model_validate_json(session.task_json)
-    memory = Memory(plan=_newest_plan(writer, task), session=session)
+    memory, lessons = Memory(plan=_newest_plan(writer, task), session=session), LessonBook(writer)
+    opened: list[Deps] = []
     if deps.open_search is None:
-        search: Proposer = chosen_proposers(task, memory=earlier_losers(deps.store, session, task))
+        around = Around(
+            task=task,
+            writer=writer,
+            record=record,
+            memory=memory,
+            lessons=lessons,
+            runtime=runtime,
+            open_asker=deps.open_asker or _asker_opener(deps.folder, opened, until),
+            start_thinking=deps.start_thinking,
+        )
+        search: Proposer = open_proposers(around)
     else:
         search = deps.open_search(task, Shelf(writer), memory)
     graph_deps = Deps(
         task=task,
         book=book,
         record=record,
+        gates=GateBook(writer),
         runtime=runtime,
         search=search,
         explorer=OptunaSampler(task),
         clock=deps.store.clock,
         memory=memory,
+        lessons=lessons,
         data=DataFingerprints(sources=task.data, monotonic=deps.monotonic),
         write_report=deps.write_report,
     )
-    graph = build_graph(graph_deps, saver)
-    _forget_other_versions(graph, saver, book.session_id)
-    waiter = deps.open_waiter(runtime, since)
-    try:
-        return _loop(graph, graph_deps, waiter, clock, saver, deps)
-    finally:
-        waiter.close()
+    opened.append(graph_deps)
+    return build_graph(graph_deps, saver), graph_deps
+
+
+def _asker_opener(folder: Path, opened: Sequence[Deps], until: ExitStack) -> OpenAsker:
+    """As the task says; what trials in flight have used is known once the session is opened."""
+    from agent.steps.spending import running_device_seconds
+
+    def running_s() -> float:
+        return sum(running_device_seconds(one) for one in opened)
+
+    def opener(task: Task, writer: FencedWriter) -> Asker | None:
+        from agent.llm.of_session import open_asker
+
+        return open_asker(task, writer, folder=folder, until=until, running_device_seconds=running_s)
+
+    return opener
 
 
 def _loop(
@@ -252,17 +296,23 @@ def wake_up(graph: Graph, session_id: str, wake: Wake) -> AgentState:
 
 
 def _wait(state: AgentState, graph_deps: Deps, waiter: Waiter, deps: SessionDeps) -> Wake:
-    """Wait for an event; a thought that is done and a stop that somebody asks for end the wait too."""
+    """Wait for an event; a thought that is done, an answer, and a stop that somebody asks for end the wait too."""
     left_s = state["wait_s"]
     job_ids = frozenset(t.carried_by for t in graph_deps.book.history().in_flight if t.carried_by is not None)
     metrics = frozenset(state["wait_metrics"])
     while left_s > 0 and not deps.should_leave():
         slice_s = min(left_s, 1.0)
         wake = waiter.wait(Interest(job_ids=job_ids, metrics=metrics, timeout_s=slice_s))
-        if wake.is_event or graph_deps.memory.has_thoughts or _is_asked_to_stop(graph_deps.record):
+        if wake.is_event or _has_news(graph_deps) or _is_asked_to_stop(graph_deps.record):
             return wake
         left_s -= slice_s
     return Wake()
+
+
+def _has_news(graph_deps: Deps) -> bool:
+    """A slow proposer is done thinking, or a person has answered."""
+    open_gates = graph_deps.memory.open_gates
+    return graph_deps.memory.has_thoughts or bool(open_gates and graph_deps.gates.has_answers(sorted(open_gates)))
 
 
 def _newest_plan(writer: FencedWriter, task: Task) -> Plan:

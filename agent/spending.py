@@ -9,20 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent.planner.budget import Spend, refusal_of_a_call
-from agent.store.record import SessionRecord
+from agent.llm.chat import Outcome, Trouble, Usage
+from agent.planner.budget import CallNeed, Spend, answer_granted, usd_of
+from agent.store.calls import CallBook, CallFacts, Ended, Used
 from agent.store.views import SessionView
-from agent.task import Task
+from agent.task import Prices, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permit:
     """The answer to one question: whether a call may be made, and what was booked for it."""
 
+    call_id: int
     refusal: str | None
     """Which budget has no room, with the sum in words; None: the call may be made."""
-    tokens: int
-    cost_usd: float
+    max_tokens: int
+    """Of the answer: as wished, or as much as the budgets have room for."""
+    booked: Used
+    price: Prices | None
 
     @property
     def is_granted(self) -> bool:
@@ -32,30 +36,24 @@ class Permit:
 class Spending:
     """Of one session. May be used from several threads."""
 
-    def __init__(
-        self, task: Task, record: SessionRecord, running_device_seconds: Callable[[], float] = lambda: 0.0
-    ) -> None:
+    def __init__(self, task: Task, calls: CallBook, running_device_seconds: Callable[[], float] = lambda: 0.0) -> None:
         """
         Args:
             running_device_seconds: what trials in flight have used so far, for budgets of money and device time.
         """
         self._task = task
-        self._record = record
+        self._calls = calls
         self._running_device_seconds = running_device_seconds
 
-    def can_spend(self, tokens: int, cost_usd: float = 0.0) -> Permit:
+    def begin(self, facts: CallFacts, need: CallNeed) -> Permit:
         """Ask before a call.
-
-        Args:
-            tokens: what it may use at most, both ways.
-            cost_usd: what it may cost at most.
 
         Raises:
             FenceLost: another process works on the session; nothing was booked.
         """
         running_s = self._running_device_seconds()
 
-        def objection(session: SessionView) -> str | None:
+        def decide(session: SessionView) -> Used | str:
             spend = Spend(
                 device_seconds=session.device_seconds + running_s,
                 wall_seconds=session.wall_seconds,
@@ -63,16 +61,56 @@ class Spending:
                 tokens=session.tokens,
                 model_cost_usd=session.cost_usd,
             )
-            return refusal_of_a_call(self._task.budgets, spend, tokens=tokens, more_usd=cost_usd)
+            granted = answer_granted(self._task.budgets, spend, need)
+            if isinstance(granted, str):
+                return granted
+            return _used(need.price, need.prompt_tokens, granted)
 
-        refusal = self._record.book_model_spend(tokens, cost_usd, objection)
-        booked = refusal is None
-        return Permit(refusal=refusal, tokens=tokens if booked else 0, cost_usd=cost_usd if booked else 0.0)
+        call_id, decided = self._calls.begin(facts, decide, Trouble.OVER_BUDGET.value)
+        is_refused = isinstance(decided, str)
+        booked = Used() if isinstance(decided, str) else decided
+        return Permit(
+            call_id=call_id,
+            refusal=decided if isinstance(decided, str) else None,
+            max_tokens=0 if is_refused else booked.completion_tokens,
+            booked=booked,
+            price=need.price,
+        )
 
-    def spent(self, permit: Permit, tokens: int, cost_usd: float = 0.0) -> None:
-        """Tell after a call what it used, also when it failed; once for each permit.
+    def end(
+        self,
+        permit: Permit,
+        outcome: Outcome | Trouble,
+        *,
+        usage: Usage | None,
+        took_s: float,
+        model: str | None = None,
+        note: str | None = None,
+    ) -> None:
+        """Tell after a call how it ended and what it used, once for each permit that was granted.
+
+        Args:
+            usage: None: nobody knows; what was booked stays.
 
         Raises:
             FenceLost: another process works on the session; what was booked stays.
         """
-        self._record.book_model_spend(tokens - permit.tokens, cost_usd - permit.cost_usd, lambda session: None)
+        used = permit.booked if usage is None else _used(permit.price, usage.prompt_tokens, usage.completion_tokens)
+        ended = Ended(outcome=outcome.value, used=used, took_s=took_s, model=model, note=note)
+        self._calls.end(permit.call_id, ended)
+
+    def judge(self, call_id: int, outcome: Outcome, note: str | None) -> None:
+        """Tell what became of a reply.
+
+        Raises:
+            FenceLost: another process works on the session.
+        """
+        self._calls.judge(call_id, outcome.value, note)
+
+
+def _used(price: Prices | None, prompt_tokens: int, completion_tokens: int) -> Used:
+    return Used(
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
+        cost_usd=usd_of(price, prompt_tokens, completion_tokens),
+    )

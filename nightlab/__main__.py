@@ -33,15 +33,18 @@ COMMANDS = {
     "spend": "Device-hours and cost: useful, replicate, lost, failed, idle.",
     "gc": "Delete checkpoints that nobody needs any more.",
     "research": "Sessions: check a task, start, follow, stop, resume, report, suggest.",
+    "gate": "What sessions ask of people first: list, approve, deny.",
     "sweep": "Sweeps: the same trials night after night; their reports.",
     "trial": "Trials of all sessions: search, list, show, compare, reproduce, export.",
+    "model": "The language models of sessions: their calls and what they cost.",
+    "mcp": "The door for coding agents of others: read, and propose trials (MCP).",
     "verify": "Check an evidence folder and run it again here.",
     "simulate": "Replay a trace of real jobs with this scheduler, in virtual time.",
     "lab": "Whole research sessions on pretended training, in virtual time.",
     "demo": "A whole research session on real training, in minutes.",
 }
 """Each lives in `nightlab.commands.<name>`, which has an `app`."""
-GROUPS = ("service", "job", "node", "budget", "research", "sweep", "trial")
+GROUPS = ("service", "job", "node", "budget", "research", "gate", "sweep", "trial", "model")
 """These do nothing by themselves; alone they show their help."""
 
 

@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
+from agent.llm.turns import turns
 from agent.planner.budget import Cap, Spend, caps
+from agent.store.calls import model_calls_of
+from agent.store.gates import GateStore
+from agent.store.lessons import read_lessons
 from agent.store.store import AgentStore
+from agent.store.tellings import TellingStore
 from agent.store.views import ParamValue, Purpose, SessionView, TrialState, TrialView
 from agent.task import Task
 
 from .hypotheses_page import plan_data, print_plan
+from .model_page import by_purpose, model_lines
 from .moments import moment
 from .output import ago, duration, plural, print_table
 
@@ -23,7 +29,11 @@ def session_data(store: AgentStore, session_id: str) -> dict[str, object]:
         "session": asdict(session),
         "budgets": [asdict(cap) for cap in caps_of(session)],
         **plan_data(store, session_id),
+        "model": asdict(turns(model_calls_of(store, session_id))),
+        "lessons": [asdict(one) for one in read_lessons(store, session_id)],
         "trials": [asdict(trial) for trial in store.trials(session_id)],
+        "model_calls": [asdict(row) for row in by_purpose(model_calls_of(store, session_id))],
+        "gates": [asdict(gate) for gate in GateStore(store).gates(session_id)],
         "activity": [asdict(line) for line in store.activity(session_id)],
     }
 
@@ -56,8 +66,21 @@ def print_session(store: AgentStore, session_id: str) -> None:
         print(f"  of {session.night_id}: nightlab sweep show {session.night_id}")
     limited = [cap for cap in caps_of(session) if cap.limit is not None]
     print("  budgets: " + ", ".join(cap.words.removeprefix("budgets.").removesuffix(" are used") for cap in limited))
+    calls = model_calls_of(store, session_id)
+    if calls:
+        print(f"  model: {turns(calls).words}")
+    for sentence in model_lines(calls):
+        print(f"  {sentence}")
+    for lesson in read_lessons(store, session_id):
+        print(f"  lesson {lesson.number}: {lesson.text} ({', '.join(lesson.evidence)})")
     if session.result is not None:
         print(f"  {session.result.sentence}")
+    for event, note in TellingStore(store).lost(session_id):
+        print(f"  ! {event}: {note}")
+    for gate in GateStore(store).waiting(session_id):
+        print(f"  ? gate {gate.gate_id} waits for an answer: {gate.text}")
+        without = f"without one by {moment(gate.answer_by)}: {gate.unanswered}"
+        print(f"    nightlab gate approve {gate.gate_id}  (or deny); {without}")
     if session.report_path is not None:
         print(f"  report {session.report_path}")
     if trials:

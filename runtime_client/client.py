@@ -169,9 +169,10 @@ class RuntimeClient(OperatorCalls, ArrayCalls):
         path = f"/v1/jobs/{segment(job_id)}/logs/streams"
         return as_one(LogStreams, self._transport.call("GET", path, query=_of_attempt(attempt)))
 
-    def log_errors(self, job_id: str, *, attempt: int | None = None) -> LogErrors:
+    def log_errors(self, job_id: str, *, attempt: int | None = None, limit: int | None = None) -> LogErrors:
         path = f"/v1/jobs/{segment(job_id)}/logs/errors"
-        return as_one(LogErrors, self._transport.call("GET", path, query=_of_attempt(attempt)))
+        query: Query = {**_of_attempt(attempt), **({} if limit is None else {"limit": limit})}
+        return as_one(LogErrors, self._transport.call("GET", path, query=query))
 
     def metrics(self, job_id: str, *, keys: Sequence[str] | None = None) -> list[MetricPoint]:
         query: Query = {} if keys is None else {"key": list(keys)}

@@ -26,6 +26,7 @@ from .models import (
     JobSpec,
     JobView,
     LogChunk,
+    LogEnd,
     LogErrorLine,
     LogErrors,
     LogStreams,
@@ -226,11 +227,12 @@ class FakeRuntime:
     def log_streams(self, job_id: str, *, attempt: int | None = None) -> LogStreams:
         return LogStreams(job_id=job_id, attempt=self.logs(job_id, attempt=attempt).attempt, streams=("main",))
 
-    def log_errors(self, job_id: str, *, attempt: int | None = None) -> LogErrors:
-        """Every line of the evidence is one."""
+    def log_errors(self, job_id: str, *, attempt: int | None = None, limit: int | None = None) -> LogErrors:
+        """Every line of the evidence is one, and the end of the output."""
         found = self.logs(job_id, attempt=attempt)
         lines = tuple(LogErrorLine(text=line, count=1, ranks=()) for line in found.text.splitlines())
-        return LogErrors(job_id=job_id, attempt=found.attempt, lines=lines, is_whole=True)
+        end = LogEnd(rank=None, tracebacks=(), lines=tuple(found.text.splitlines()))
+        return LogErrors(job_id=job_id, attempt=found.attempt, lines=lines, is_whole=True, ends=(end,))
 
     def metrics(self, job_id: str, *, keys: Sequence[str] | None = None) -> list[MetricPoint]:
         self.n_calls += 1

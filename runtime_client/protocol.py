@@ -77,8 +77,13 @@ class Runtime(Protocol):
         """`main`, and the ranks that have output of their own."""
         ...
 
-    def log_errors(self, job_id: str, *, attempt: int | None = None) -> LogErrors:
-        """The error lines of all ranks, alike ones counted together."""
+    def log_errors(self, job_id: str, *, attempt: int | None = None, limit: int | None = None) -> LogErrors:
+        """The error lines of all ranks, alike ones counted together, and how the output of each rank ends.
+
+        Args:
+            limit: bytes that are read from the end of the common output, and an eighth of it of each rank's own;
+                None: 8 MiB.
+        """
         ...
 
     def metrics(self, job_id: str, *, keys: Sequence[str] | None = None) -> list[MetricPoint]:

@@ -12,7 +12,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("bench/*.md"), *ROOT.glob("examples/**/*.md")]
+    [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("bench/*.md"),
+        *ROOT.glob("examples/**/*.md"),
+        ROOT / "nightlab/outside/SKILL.md",
+    ]
 )
 COMMAND = re.compile(r"^(?:\$ )?nightlab ([a-z]+)(?: ([a-z]+))?", re.MULTILINE)
 

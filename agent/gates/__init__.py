@@ -1,1 +1,1 @@
-"""What a session may do by itself, what it asks for first, and what it does when nobody answers."""
+"""Questions to people: may this be done? Who decides is the task; the answers are rows, and nothing waits for them."""

@@ -86,6 +86,14 @@ def tell(
     return tuple(found[place] for place in range(len(letters)))
 
 
+def why_no_address(address: Address, folder: Path) -> str | None:
+    """What is wrong with the file that holds an address, and what to do; None: there is one, or no file."""
+    read = _address(address, folder)
+    if not isinstance(read, Delivery):
+        return None
+    return f"{read.address}: {read.detail}; write the address into its first line (chmod 600)"
+
+
 def _address(address: Address, folder: Path) -> tuple[str, str] | Delivery:
     """The address and a warning, or why there is none."""
     if address.url is not None:

@@ -13,7 +13,7 @@ from agent.planner.held_out import n_looks
 from agent.planner.history import History
 from agent.planner.seeds import is_fresh
 from agent.store.views import TrialState
-from agent.task import Budgets, Task
+from agent.task import Budgets, Prices, Task
 
 HOUR_S = 3600.0
 
@@ -102,6 +102,27 @@ def spent(task: Task, spend: Spend) -> str | None:
     return next((cap.words for cap in caps(task.budgets, spend) if cap.name in stops and cap.is_reached), None)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallNeed:
+    """What one call of a language model is about to use."""
+
+    prompt_tokens: int
+    """Estimated, rather too many than too few."""
+    max_tokens: int
+    """Of the answer, as it is wished."""
+    least_tokens: int
+    """Of the answer: with less it is not worth asking."""
+    price: Prices | None
+    """None: unknown, so money does not limit it."""
+
+
+def usd_of(price: Prices | None, prompt_tokens: int, completion_tokens: int) -> float | None:
+    """What so many tokens cost; None: the price is unknown."""
+    if price is None:
+        return None
+    return (prompt_tokens * price.prompt + completion_tokens * price.completion) / 1e6
+
+
 def refusal_of_a_call(budgets: Budgets, spend: Spend, *, tokens: int, more_usd: float) -> str | None:
     """Why a language model may not be asked, with the sum in words; None: it may.
 
@@ -117,6 +138,31 @@ def refusal_of_a_call(budgets: Budgets, spend: Spend, *, tokens: int, more_usd: 
             needs = f", and this call may need {more:g} more" if more else ""
             return cap.words + needs
     return None
+
+
+def answer_granted(budgets: Budgets, spend: Spend, need: CallNeed) -> int | str:
+    """How many tokens the answer of a language model may have at most, or why it may not be asked, with the sum.
+
+    What is left of the budgets has to be enough for the worst case: the whole prompt, and an answer of that length. A
+    long answer is cut to what is left, down to `least_tokens`.
+    """
+    least = min(need.least_tokens, need.max_tokens)
+    more_usd = usd_of(need.price, need.prompt_tokens, least) or 0.0
+    refusal = refusal_of_a_call(budgets, spend, tokens=need.prompt_tokens + least, more_usd=more_usd)
+    if refusal is not None:
+        return refusal
+    return max(least, min(need.max_tokens, *_answer_rooms(budgets, spend, need)))
+
+
+def _answer_rooms(budgets: Budgets, spend: Spend, need: CallNeed) -> list[int]:
+    """Tokens of an answer that each budget has room for, beside the prompt."""
+    rooms = [need.max_tokens]
+    if budgets.tokens is not None:
+        rooms.append(budgets.tokens - spend.tokens - need.prompt_tokens)
+    if budgets.cost_usd is not None and need.price is not None and need.price.completion > 0:
+        left_usd = budgets.cost_usd - cost_usd(budgets, spend) - (usd_of(need.price, need.prompt_tokens, 0) or 0.0)
+        rooms.append(int(left_usd / need.price.completion * 1e6))
+    return rooms
 
 
 def reserve_reached(task: Task, history: History, spend: Spend) -> str | None:

@@ -40,6 +40,16 @@ def problems(params: Mapping[str, ParamValue], task: Task) -> list[str]:
     return found
 
 
+def is_finite_number(value: ParamValue) -> bool:
+    """Whether it can be computed with: a whole number beyond what a float holds can not."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
 def size(task: Task) -> int | None:
     """How many configurations the space holds; None: uncountably many."""
     total = 1
@@ -55,9 +65,8 @@ def size(task: Task) -> int | None:
 
 
 def _typed(value: ParamValue, parameter: Parameter) -> ParamValue:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
     match parameter:
-        case FloatParameter() if is_number and value is not None:
+        case FloatParameter() if isinstance(value, int | float) and is_finite_number(value):
             return float(value)
         case IntParameter() if isinstance(value, float) and value.is_integer():
             return int(value)
@@ -78,7 +87,7 @@ def _wrong(value: ParamValue, parameter: Parameter) -> str | None:
             is_known = any(_is_same(choice, value) for choice in parameter.choices)
             return None if is_known else f"not among {list(parameter.choices)}"
         case FloatParameter() | IntParameter():
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            if not is_finite_number(value) or not isinstance(value, int | float):
                 return "not a finite number"
             if isinstance(parameter, IntParameter) and value != int(value):
                 return "not a whole number"

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from agent.doctor.diagnosis import FailureClass
+from agent.doctor.rules import class_of_reason
+from agent.doctor.signs import signs
 from agent.planner.history import History
-from agent.store.views import TrialState
+from agent.planner.proposers.doctor import may_be_mended
+from agent.store.views import TrialState, TrialView
 from agent.task import Task
 
 N_ALIKE = 4
@@ -21,17 +25,10 @@ _ADVICE = {
     "bad_arguments": f"make job.args_style and the space fit the arguments of the script; {_NEW}",
     "hung": f"look at stacks.txt among the logs of the attempt, or set job.hang_minutes; {_NEW}",
     "refused": f"correct what the runtime names in the task file; {_NEW}",
-    "import_error": "install what is missing into the Python of environment.python",
-    "missing_file": "put the file where the script looks for it",
-    "permission_denied": "let the user that nightlab runs as reach the file",
-    "network_error": "fetch what the script downloads beforehand, or connect the machine",
-    "disk_full": "free some space on the disk that the script writes to",
-    "address_in_use": "let the script take a free port instead of a fixed one",
-    "device_unavailable": "check with `nvidia-smi` that the driver works and that nobody else holds the devices",
-    "device_lost": "look at the device (`nvidia-smi`, the kernel log), and cordon its node meanwhile",
 }
+"""By exit reason, where another task file is needed, and so a new session. The rest is mended as the doctor says, and
+the session resumed."""
 _OTHERWISE = "run the command by hand with the default parameters, and mend what its output says"
-"""By exit reason. What needs another task file needs a new session; the rest is mended and resumed."""
 
 
 def hopeless(task: Task, history: History) -> str | None:
@@ -43,11 +40,21 @@ def hopeless(task: Task, history: History) -> str | None:
         return None
     if not all(trial.is_ended for trial in first) or len({trial.exit_reason for trial in first}) != 1:
         return None
-    reason = first[0].exit_reason
-    advice = _ADVICE.get(reason or "", _OTHERWISE)
+    if may_be_mended(task, history):
+        return None
+    advice = _ADVICE.get(first[0].exit_reason or "") or _suggestion(first[0])
     if not advice.endswith(_NEW):
         advice += f"; then go on with: nightlab research resume {first[0].session_id}"
     return (
         f"the first {len(first)} trials all ended without a value, the default configuration among them "
         f"({first[0].trial_id}: {first[0].note}). What to do: {advice}"
     )
+
+
+def _suggestion(trial: TrialView) -> str:
+    """What the doctor suggests, or would suggest for such an exit reason."""
+    found = trial.facts.diagnosis
+    if found is not None and found.failure is not FailureClass.UNKNOWN:
+        return found.suggestion
+    failure = class_of_reason(trial.exit_reason)
+    return _OTHERWISE if failure is None else signs().words[failure].suggestion

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.planner.history import History, Proposal
-from agent.planner.proposers.protocol import Proposer
+from agent.planner.proposers.protocol import Proposer, is_pending
 from agent.planner.repetition import (
     Escalation,
     Remembered,
@@ -67,14 +67,17 @@ class Portfolio:
         memory: Sequence[Remembered] = (),
         *,
         first: Proposer | None = None,
+        occasional: Sequence[Proposer] = (),
     ) -> None:
         """
         Args:
+            occasional: arms that are there only while they have something, and otherwise change nothing.
             first: asked before all others, and believed: what it gives is refused only where it is equal to another.
         """
         self._task = task
         self._first = first
         self._proposers = tuple(proposers)
+        self._occasional = tuple(occasional)
         self._race = race
         self._memory = tuple(memory)
         self._tried = Tried(task)
@@ -129,9 +132,10 @@ class Portfolio:
             for proposal, objection in zip(asked, objections, strict=True):
                 if objection is None:
                     return proposal
-            if objections or history.search:
+            is_silent = proposer in self._occasional or is_pending(proposer)
+            if (objections or history.search) and not is_silent:
                 said.append(_switch(proposer.name, [o for o in objections if o]))
-        if history.search and all(t.is_ended for t in history.trials):
+        if history.search and all(t.is_ended for t in history.trials) and not any(map(is_pending, self._proposers)):
             reason = self._nothing_left()
             said.append(Escalation(step=Step.STOP, surface="search", reason=reason))
         return None
@@ -144,9 +148,10 @@ class Portfolio:
 
     def _in_order(self, history: History) -> list[Proposer]:
         """Those that are most behind their share first."""
-        found = yields(self._task, history, [p.name for p in self._proposers])
+        present = [*self._proposers, *(p for p in self._occasional if p.ask(history, 1))]
+        found = yields(self._task, history, [p.name for p in present])
         total = sum(y.slots for y in found.values()) + 1
-        return sorted(self._proposers, key=lambda p: -(found[p.name].share * total - found[p.name].slots))
+        return sorted(present, key=lambda p: -(found[p.name].share * total - found[p.name].slots))
 
     def _stale(self, history: History) -> list[Escalation]:
         since = n_since_success(self._task, history)

@@ -108,6 +108,25 @@ class Tried:
         return self._trial_ids[at] if farthest[at] < EPSILON else None
 
 
+def repeat_in_words(
+    params: Mapping[str, ParamValue], task: Task, tried: Tried, trials: Mapping[str, TrialView]
+) -> str | None:
+    """Which trial a configuration repeats and what that one came to; None: it is new.
+
+    Args:
+        trials: by their ids.
+    """
+    repeats = tried.repeats(params)
+    if repeats is None:
+        return None
+    trial_id, text = repeats
+    known = trials.get(trial_id)
+    if known is None:
+        return text
+    value = "" if known.value is None else f", {task.objective.metric} {known.value:.6g}"
+    return f"{text} ({known.state}{value})"
+
+
 def stale_after(task: Task) -> int:
     return max(STALE_AT_LEAST, STALE_PER_PARAMETER * len(task.space))
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agent.doctor.naming import failure_name
 from agent.planner.budget import Spend, cost_usd
 from agent.store.views import Purpose, TrialState, TrialView
 from agent.task import Budgets
@@ -125,17 +127,24 @@ def web_address(url: str | None) -> str | None:
 def failure_rows(facts: ReportInput) -> list[FailureRow]:
     bad = [t for t in facts.trials if t.state is TrialState.INVALID]
     rows = []
-    for reason, count in Counter(t.exit_reason or "no usable value" for t in bad).most_common():
-        of_reason = [t for t in bad if (t.exit_reason or "no usable value") == reason]
+    for reason, count in Counter(failure_name(t) for t in bad).most_common():
+        of_reason = [t for t in bad if failure_name(t) == reason]
         rows.append(
             FailureRow(
                 reason=reason,
                 count=count,
                 trials=", ".join(str(t.number) for t in of_reason[:20]) + (" …" if count > 20 else ""),
-                note=next((t.note for t in of_reason if t.note), ""),
+                note=_what_is_known(of_reason),
             )
         )
     return rows
+
+
+def _what_is_known(failed: Sequence[TrialView]) -> str:
+    """The first note, and what the doctor suggests to change."""
+    note = next((t.note for t in failed if t.note), "")
+    found = next((t.facts.diagnosis for t in failed if t.facts.diagnosis is not None), None)
+    return note if found is None else f"{note}. What to do: {found.suggestion}"
 
 
 def budget_rows(facts: ReportInput) -> list[BudgetRow]:

@@ -11,10 +11,12 @@ from dataclasses import replace
 from agent.deps import Deps
 from agent.planner.comparable import why_invalid
 from agent.planner.curve import Point, alike, last_finite, renamed_to
+from agent.planner.early_stop import STOPPED_EARLY
 from agent.planner.history import SLOT_NEEDED
 from agent.planner.objective import Reading, read_value
 from agent.state import AgentState
 from agent.steps.circumstances import after_data, after_end, checked_later
+from agent.steps.diagnosing import diagnosed, learn_from_fixes
 from agent.steps.leaving import DEADLINE, had_to_leave, hour_of, put_back
 from agent.steps.scoring import is_to_be_scored, submit_score
 from agent.store.fenced import Line
@@ -41,6 +43,7 @@ def assess(state: AgentState, deps: Deps) -> AgentState:
         changed.append(after)
         lines.extend([line] if line is not None else [])
     deps.book.record(changed, lines)
+    learn_from_fixes(changed, deps)
     for trial in changed:
         deps.memory.jobs.pop(trial.job_id or "", None)
         if trial.is_ended:
@@ -63,7 +66,8 @@ def _assessed(
         trained = replace(trial, facts=after_end(trial, job, deps, nodes), is_recalled=False)
         return submit_score(trained, job, deps)
     else:
-        after = _judged(trial, job, _facts(trial, job, nodes, deps, is_last=is_last), deps)
+        judged = _judged(trial, job, _facts(trial, job, nodes, deps, is_last=is_last), deps)
+        after = diagnosed(judged, job, deps)
     return after, Line(step="assess", text=_told(after, deps), trial_id=trial.trial_id, job_id=job_id)
 
 
@@ -114,8 +118,10 @@ def _cut(judged: TrialView) -> TrialView:
 
 
 def _judged(trial: TrialView, job: JobView, facts: TrialFacts, deps: Deps) -> TrialView:
-    reading = _reading(trial, job, deps)
+    is_early = job.state == "cancelled" and trial.facts.stopped_early is not None
+    reading = Reading(note=f"ended early: {trial.facts.stopped_early}") if is_early else _reading(trial, job, deps)
     seconds = job.device_seconds(job.ended_at or deps.clock())
+    facts = facts if is_early else replace(facts, stopped_early=None)
     partial = None if reading.value is not None else last_finite(_points(trial, job, deps))
     if partial is not None:
         facts = replace(facts, partial_value=partial.value, partial_step=partial.step)
@@ -124,7 +130,7 @@ def _judged(trial: TrialView, job: JobView, facts: TrialFacts, deps: Deps) -> Tr
         state=TrialState.INVALID if reading.value is None else TrialState.MEASURED,
         value=reading.value,
         note=reading.note,
-        exit_reason=job.exit_reason,
+        exit_reason=STOPPED_EARLY if is_early else job.exit_reason,
         device_seconds=trial.device_seconds + seconds,
         ended_at=job.ended_at or deps.clock(),
         is_recalled=False,

@@ -6,6 +6,7 @@ from agent.deps import Deps
 from agent.planner.budget import is_device_time_limited
 from agent.planner.history import History
 from agent.state import NOT_DECIDED_S, AgentState, Outcome
+from agent.steps.gating import recall_gates
 from agent.steps.publishing import open_runs, publish_plans
 from agent.store.fenced import Line
 from agent.store.views import SessionState, TrialView
@@ -23,6 +24,7 @@ def orient(state: AgentState, deps: Deps) -> AgentState:
         memory.n_slots = _n_slots(deps)
     if is_start:
         open_runs(deps)
+        recall_gates(deps)
     publish_plans(deps)
     history = deps.book.history()
     views = _all_views(deps, history) if is_full else _views(deps, history, woken_by)
@@ -49,7 +51,8 @@ def _outcome(deps: Deps, history: History, *, has_ended: bool, is_start: bool) -
     is_timed = deps.task.budgets.wall_minutes is not None or deps.memory.session.finish_by is not None
     is_limited = is_device_time_limited(deps.task.budgets) or is_timed
     has_pending = any(trial.is_submitting for trial in history.trials)
-    if has_ended or is_start or n_free > 0 or is_limited or has_pending or deps.memory.has_thoughts:
+    has_news = deps.memory.has_thoughts or bool(deps.memory.open_gates)
+    if has_ended or is_start or n_free > 0 or is_limited or has_pending or has_news:
         return Outcome.GO_ON
     return Outcome.QUIET
 

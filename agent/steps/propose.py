@@ -12,12 +12,16 @@ from agent.planner.filler import idle_work
 from agent.planner.hour import fits
 from agent.planner.plan import n_open, next_work
 from agent.planner.portfolio import escalations_of
-from agent.planner.proposers.person import answers
+from agent.planner.proposers.outside import OUTSIDE, refused_from_outside, suggestions_behind
+from agent.planner.proposers.person import answers, is_waiting, refusals
 from agent.planner.repetition import Step
 from agent.planner.worth import worth_of
 from agent.state import AgentState
+from agent.steps.gating import Shown, seen_history
 from agent.steps.leaving import hour_of
+from agent.steps.opinions import take_up_opinions
 from agent.steps.spending import spend_so_far
+from agent.steps.thinking import take_up_thoughts
 from agent.store.fenced import Line
 
 N_AHEAD = 1
@@ -33,9 +37,10 @@ def n_free(deps: Deps) -> int:
 
 
 def n_idle(deps: Deps) -> int:
-    """Slots for which nothing is in flight and nothing is ready."""
+    """Slots for which nothing is in flight and nothing is ready; what waits for a person is not ready."""
     history = deps.book.history()
-    return max(deps.memory.n_slots - len(history.in_flight) - len(history.ready), 0)
+    n_ready = sum(1 for trial in history.ready if trial.trial_id not in deps.memory.waiting)
+    return max(deps.memory.n_slots - len(history.in_flight) - n_ready, 0)
 
 
 def propose(state: AgentState, deps: Deps) -> AgentState:
@@ -43,19 +48,23 @@ def propose(state: AgentState, deps: Deps) -> AgentState:
         return {}
     if deps.memory.plan.search_closed is None:
         for proposer in deps.memory.ahead:
-            proposer.tell(deps.book.history())
+            proposer.tell(seen_history(deps))
+        take_up_thoughts(deps)
+        take_up_opinions(deps)
+    asks_outside = OUTSIDE in deps.task.search.use
     while True:
         _take_up_ideas(deps)
         history = deps.book.history()
-        n_ready = sum(1 for trial in history.ready if not trial.is_idle_work)
+        n_ready = sum(1 for t in history.ready if not t.is_idle_work and t.trial_id not in deps.memory.waiting)
         n = n_free(deps) + N_AHEAD - n_ready
-        proposals = next_work(deps.memory.plan, deps.task, history, n, deps.search)
+        proposals = next_work(deps.memory.plan, deps.task, history, n, Shown(deps.search, deps.memory.gates))
         _escalate(deps)
         if not proposals:
             break
         lines = [Line(step="propose", text=f"{p.suggested_by} suggests {p.purpose}: {p.why}") for p in proposals]
         worth = {purpose: worth_of(deps.task, history, purpose) for purpose in {p.purpose for p in proposals}}
-        deps.book.propose([p if p.worth else replace(p, worth=worth[p.purpose]) for p in proposals], lines)
+        numbers = suggestions_behind(proposals, deps.record.suggestions(), deps.task, history) if asks_outside else ()
+        deps.book.propose([p if p.worth else replace(p, worth=worth[p.purpose]) for p in proposals], lines, numbers)
     _use_idle_slots(deps)
     is_exhausted = bool(deps.memory.exhausted) and deps.memory.plan.search_closed is None
     return {"wait_s": 0.0} if is_exhausted else {}
@@ -77,18 +86,16 @@ def _use_idle_slots(deps: Deps) -> None:
 
 
 def _take_up_ideas(deps: Deps) -> None:
-    """People's ideas become trials, or get a note that says why not; each once."""
-    if deps.memory.plan.search_closed is not None:
-        return
+    """People's ideas become trials; what can not be tried gets a note that says why, an outside agent's idea too."""
     ideas = deps.record.suggestions()
-    if any(idea.trial_id is None and idea.note is None for idea in ideas):
+    closed = deps.memory.plan.search_closed
+    if closed is not None:
+        _refuse(deps, {idea.suggestion_id: f"the search is over: {closed}" for idea in ideas if is_waiting(idea)})
+        return
+    if any(is_waiting(idea) for idea in ideas):
         history = deps.book.history()
-        found = answers(ideas, deps.task, history, n_open(deps.task, history))
-        refused = [(one.suggestion_id, one.note) for one in found if one.note is not None]
-        deps.book.refuse(
-            refused,
-            [Line(step="propose", text=f"suggestion {number} is not tried: {note}") for number, note in refused],
-        )
+        found = answers([i for i in ideas if i.arm is None], deps.task, history, n_open(deps.task, history))
+        _refuse(deps, refusals(found) | refused_from_outside(ideas, deps.task, history))
         taken = [(one.suggestion_id, one.proposal) for one in found if one.proposal is not None]
         lines = [
             Line(step="propose", text=f"suggestion {number} of {p.suggested_by} comes first: {p.why}")
@@ -96,7 +103,12 @@ def _take_up_ideas(deps: Deps) -> None:
         ]
         deps.book.propose([p for _, p in taken], lines, [number for number, _ in taken])
         ideas = deps.record.suggestions()
-    deps.memory.suggested = frozenset(idea.trial_id for idea in ideas if idea.trial_id is not None)
+    deps.memory.suggested = frozenset(i.trial_id for i in ideas if i.trial_id is not None and i.arm is None)
+
+
+def _refuse(deps: Deps, notes: dict[int, str]) -> None:
+    lines = [Line(step="propose", text=f"suggestion {number} is not tried: {note}") for number, note in notes.items()]
+    deps.book.refuse(list(notes.items()), lines)
 
 
 def _escalate(deps: Deps) -> None:

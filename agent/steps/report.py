@@ -9,6 +9,7 @@ from agent.planner.comparable import caveats
 from agent.planner.curve import last_finite
 from agent.planner.verdict import conclude
 from agent.state import AgentState, Outcome
+from agent.steps.gating import close_gates
 from agent.steps.leaving import give_up
 from agent.steps.publishing import close_runs, publish_plans
 from agent.store.fenced import Line
@@ -43,6 +44,7 @@ def _with_caveats(result: FinalResult | None, deps: Deps) -> FinalResult | None:
 def _end(deps: Deps, end_state: SessionState, message: str, result: FinalResult | None) -> AgentState:
     publish_plans(deps)
     _end_what_is_left(deps)
+    close_gates(deps, "the session ended")
     is_finished = end_state is SessionState.FINISHED
     close_runs(deps, result, status="FINISHED" if is_finished else "FAILED", message=message)
     if result is not None:

@@ -1,4 +1,5 @@
-"""Review: nothing is launched that lies outside the space, was tried already, or that the budget does not allow."""
+"""Review: nothing is launched that lies outside the space, was tried already, that the budget does not
+allow, or that a person has to approve and has not."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ from agent.planner import configuration
 from agent.planner.held_out import HeldOutLedger
 from agent.planner.history import History
 from agent.state import AgentState
+from agent.steps.early_stops import end_approved
+from agent.steps.gating import gate_ready
 from agent.store.fenced import Line
 from agent.store.views import Purpose, TrialView
 
@@ -21,9 +24,21 @@ def review(state: AgentState, deps: Deps) -> AgentState:
             refused.append(trial)
             lines.append(Line(step="review", text=f"{trial.trial_id} refused: {objection}"))
     deps.book.withdraw(refused, lines)
-    by_people = deps.memory.suggested
-    ready = sorted(deps.book.history().ready, key=lambda t: (not t.has_begun, t.trial_id not in by_people))
+    gated = gate_ready(deps)
+    end_approved(deps)
+    for trial, why in gated.denied:
+        _turn_down(trial, why, deps)
+    deps.memory.waiting = gated.waiting
+    by_people = deps.memory.suggested | gated.approved
+    ready = [trial for trial in deps.book.history().ready if trial.trial_id not in gated.waiting]
+    ready.sort(key=lambda t: (not t.has_begun, t.trial_id not in by_people))
     return {"ready": [trial.trial_id for trial in ready]}
+
+
+def _turn_down(trial: TrialView, why: str, deps: Deps) -> None:
+    """What a person does not want is withdrawn; those who suggest see it as tried, with what was said."""
+    text = f"{trial.trial_id} is not run: {why}"
+    deps.book.withdraw([trial], [Line(step="review", text=text, trial_id=trial.trial_id)], note=why)
 
 
 def _objection(trial: TrialView, history: History, deps: Deps) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from agent.deps import Deps
 from agent.planner.budget import Spend, is_device_time_limited
 from agent.planner.hour import Hour
-from agent.spending import Spending
 
 
 def spend_so_far(deps: Deps) -> Spend:
@@ -25,11 +24,6 @@ def spend_so_far(deps: Deps) -> Spend:
         exhausted=deps.memory.exhausted,
         hour_left_s=None if hour is None else hour.left_s,
     )
-
-
-def open_spending(deps: Deps) -> Spending:
-    """What a language model's client of this session asks and tells."""
-    return Spending(deps.task, deps.record, lambda: running_device_seconds(deps))
 
 
 def running_device_seconds(deps: Deps) -> float:

@@ -64,9 +64,9 @@ class TrialBook:
         return self._trials[trial_id]
 
     def propose(
-        self, proposals: Sequence[Proposal], lines: Iterable[Line] = (), suggestion_ids: Sequence[int] = ()
+        self, proposals: Sequence[Proposal], lines: Iterable[Line] = (), suggestion_ids: Sequence[int | None] = ()
     ) -> list[TrialView]:
-        """Number the proposals and keep them ready; `suggestion_ids` are those that the first ones were made of."""
+        """Number the proposals and keep them ready; `suggestion_ids` are those that they were made of, in order."""
         if not proposals:
             return []
         writer = self._writer
@@ -85,7 +85,8 @@ class TrialBook:
             writer.set(connection, next_number=first + len(made))
             writer.add(connection, trials=sum(1 for p in proposals if p.purpose is Purpose.SEARCH))
             for suggestion_id, trial in zip(suggestion_ids, made, strict=False):
-                connection.execute(_ANSWER, {"which": suggestion_id, "made": trial.trial_id, "said": None})
+                if suggestion_id is not None:
+                    connection.execute(_ANSWER, {"which": suggestion_id, "made": trial.trial_id, "said": None})
             writer.say(connection, lines)
         self._keep(made)
         return made
@@ -99,8 +100,18 @@ class TrialBook:
                 connection.execute(_ANSWER, {"which": suggestion_id, "made": None, "said": note})
             self._writer.say(connection, lines)
 
-    def withdraw(self, unwanted: Sequence[TrialView], lines: Iterable[Line] = ()) -> None:
-        """Delete proposals that were never submitted; their numbers are not used again."""
+    def withdraw(
+        self,
+        unwanted: Sequence[TrialView],
+        lines: Iterable[Line] = (),
+        *,
+        note: str = "withdrawn before it was launched: see the activity",
+    ) -> None:
+        """Delete proposals that were never submitted; their numbers are not used again.
+
+        Args:
+            note: what is written beside suggestions that they were made of.
+        """
         gone = [trial for trial in unwanted if trial.state is TrialState.PROPOSED and not trial.is_submitting]
         if not gone:
             return
@@ -108,9 +119,7 @@ class TrialBook:
         with self._writer.writing() as connection:
             connection.execute(sa.delete(trials).where(trials.c.trial_id.in_(ids)))
             of_these = sa.update(suggestions).where(suggestions.c.trial_id.in_(ids))
-            connection.execute(
-                of_these.values(trial_id=None, note="withdrawn before it was launched: see the activity")
-            )
+            connection.execute(of_these.values(trial_id=None, note=note))
             self._writer.add(connection, trials=-sum(1 for trial in gone if trial.purpose is Purpose.SEARCH))
             self._writer.say(connection, lines)
         for trial_id in ids:

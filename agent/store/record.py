@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from agent.store import rows
 from agent.store.fenced import FencedWriter, Line
-from agent.store.tables import plan_revisions, sessions
+from agent.store.tables import plan_revisions
 from agent.store.views import FinalResult, SessionState, SessionView, SuggestionView
 
 
@@ -67,18 +67,6 @@ class SessionRecord:
     def add_wall_seconds(self, seconds: float) -> None:
         with self._writer.writing() as connection:
             self._writer.add(connection, wall_seconds=seconds)
-
-    def book_model_spend(
-        self, tokens: int, cost_usd: float, objection: Callable[[SessionView], str | None]
-    ) -> str | None:
-        """Add to what language models have used, unless there is an objection; returns it. One transaction."""
-        mine = sessions.c.session_id == self._writer.session_id
-        with self._writer.writing() as connection:
-            row = connection.execute(sa.select(sessions).where(mine)).mappings().one()
-            refusal = objection(rows.session_view(row))
-            if refusal is None:
-                self._writer.add(connection, tokens=tokens, cost_usd=cost_usd)
-        return refusal
 
     def save_result(self, result: FinalResult) -> None:
         """Record what was found while the session still runs, so that the report can be built from it."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 import sqlalchemy as sa
 
+from agent.doctor.diagnosis import Diagnosis, FailureClass
 from agent.store.views import (
     ActivityView,
     Expected,
@@ -57,7 +59,7 @@ def session_view(row: Row) -> SessionView:
     )
 
 
-def trial_view(row: Row) -> TrialView:
+def trial_view(row: Row | Mapping[str, Any]) -> TrialView:
     return TrialView(
         trial_id=row["trial_id"],
         session_id=row["session_id"],
@@ -139,14 +141,20 @@ def result_from_json(data: dict[str, Any] | None) -> FinalResult | None:
 
 def facts_from_json(stored: dict[str, Any]) -> TrialFacts:
     """JSON has lists where the facts have tuples; what an earlier nightlab did not know has its default."""
-    expected = stored.get("expected")
+    expected, diagnosis = stored.get("expected"), stored.get("diagnosis")
     return TrialFacts(
         **{
             **stored,
             "continues": tuple(stored.get("continues", ())),
             "expected": None if expected is None else Expected(**expected),
+            "diagnosis": None if diagnosis is None else _diagnosis(diagnosis),
         }
     )
+
+
+def _diagnosis(stored: dict[str, Any]) -> Diagnosis:
+    failure = FailureClass(stored["failure"])
+    return Diagnosis(**{**stored, "failure": failure, "evidence": tuple(stored["evidence"])})
 
 
 def origin_to_json(facts: TrialFacts) -> dict[str, Any] | None:

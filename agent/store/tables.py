@@ -161,8 +161,9 @@ model_calls = sa.Table(
     sa.Column("took_s", sa.Double, nullable=False, default=0.0),
     sa.Column("note", sa.Text),
 )
-"""Every call of a model, those that failed too. `outcome`: `used`, `unusable`, or a `Trouble`; a cost of None: unknown.
-Request and reply are in the archive file of the session, under the same number."""
+"""Every call of a model, those that failed too. `outcome`: `used`, `unusable`, a `Trouble`, or `open` while it lasts; a
+cost of None: unknown. The sums over a session are its `tokens` and `cost_usd`, at every moment: a row is written with
+what the call may use at most, and corrected. Request and reply are in the archive of the session, by its number."""
 
 lessons = sa.Table(
     "lessons",
@@ -185,6 +186,7 @@ gates = sa.Table(
     sa.Column("subject", sa.String(200), nullable=False),
     sa.Column("kind", sa.String(20), nullable=False),
     sa.Column("text", sa.Text, nullable=False),
+    sa.Column("trial", sa.JSON(none_as_null=True)),
     sa.Column("cost_device_s", sa.Double),
     sa.Column("asked_at", sa.Double, nullable=False),
     sa.Column("answer_by", sa.Double, nullable=False),
@@ -195,8 +197,9 @@ gates = sa.Table(
     sa.Column("note", sa.Text),
     sa.UniqueConstraint("session_id", "kind", "subject"),
 )
-"""Questions to people: may this be done? `subject`: the trial or proposal that it is about; asked once each. `answer`:
-`approve` or `deny`; `answered_by` is `deadline` where nobody did."""
+"""Questions to people: may this be done? `subject`: the proposal that it is about, by what it is and not by its number;
+asked once each. `trial`: the proposed trial as it was then, which is deleted when it is denied. `answer`: `approve`,
+`deny`, `withdrawn`; `answered_by` is `deadline` where nobody did."""
 
 tellings = sa.Table(
     "tellings",
@@ -207,7 +210,8 @@ tellings = sa.Table(
     sa.Column("told_at", sa.Double),
     sa.Column("note", sa.Text),
 )
-"""Messages to people about a session, each event once: `ended`, `stalled`, `budget`, `gate-7`."""
+"""Messages to people about a session, each event once: `ended-3`, `stalled-...`, `budget-trials-20`, `gate-7-...`.
+Written before it is sent, `told_at` after it: what was not marked is told again."""
 
 activity = sa.Table(
     "activity",

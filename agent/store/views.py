@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from agent.doctor.diagnosis import Diagnosis
+
 ParamValue = str | int | float | bool | None
 
 
@@ -105,6 +107,10 @@ class TrialFacts:
     """Version hash of the research brief at the time."""
     fixes: str | None = None
     """Id of the failed trial that it is a try to mend."""
+    diagnosis: Diagnosis | None = None
+    """Why it has no value, as the failure doctor found; None: it has one, or nobody looked."""
+    stopped_early: str | None = None
+    """Why its job was ended before its end, by whom; None: it was not. It has no value then."""
     left_for: float | None = None
     """Hour for which its last job had to leave: the `finish_by` of its session then, in seconds since the epoch."""
 
@@ -287,6 +293,27 @@ class ActivityView:
     text: str
     trial_id: str | None = None
     job_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCallView:
+    """One call of a language model."""
+
+    call_id: int
+    at: float
+    purpose: str
+    prompt_version: str | None
+    model: str
+    rung: str | None
+    outcome: str
+    """`used`, `unusable`, a `Trouble`; `open`: it was begun, and nothing tells how it ended."""
+    prompt_tokens: int
+    completion_tokens: int
+    """Of a call that is open or gave no answer: what it may have used at most, for so much is booked."""
+    cost_usd: float | None
+    """None: the price is unknown."""
+    took_s: float
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

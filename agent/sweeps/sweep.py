@@ -52,7 +52,17 @@ class OptunaMethod(TaskPart):
     sampler: Literal["tpe", "random", "cmaes", "gp", "qmc", "nsgaii"] = "tpe"
 
 
-Method = Annotated[GridMethod | ListMethod | RandomMethod | OptunaMethod, Field(discriminator="kind")]
+class AgentMethod(TaskPart):
+    """As a research session searches: the task's model beside sampler, refiner and race, shared by what each brings.
+
+    The configurations differ from night to night, so only the default is on every night and can be watched.
+    """
+
+    kind: Literal["agent"]
+    trials: int = Field(ge=1, le=1_000_000)
+
+
+Method = Annotated[GridMethod | ListMethod | RandomMethod | OptunaMethod | AgentMethod, Field(discriminator="kind")]
 
 
 class DataVersion(TaskPart):
@@ -82,8 +92,10 @@ class SweepBudgets(TaskPart):
     device_hours: Positive | None = None
     wall_minutes: Positive | None = None
     """Of each cell."""
+    tokens: int | None = Field(default=None, ge=1)
+    """Of language models, both ways; shared equally by the cells."""
     cost_usd: Positive | None = None
-    """Of device time, at `usd_per_device_hour`."""
+    """Of device time, at `usd_per_device_hour`, and of language models."""
     usd_per_device_hour: Positive | None = None
 
     @model_validator(mode="after")

@@ -1,1 +1,1 @@
-"""The model as one proposer among others: what it is shown, what it may answer, and what becomes of the answer."""
+"""The language model as a proposer: what it is shown, what it may answer, and what becomes of the answer."""

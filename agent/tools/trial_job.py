@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agent.planner.budget import device_seconds_at_most
 from agent.planner.comparable import needs_exclusive
+from agent.planner.configuration import default_params
 from agent.store.views import ParamValue, Purpose, SessionView, TrialView
 from agent.task import Task
 from runtime_client.models import Compute, DependsOn, JobSpec, JobView, SessionFence, SuccessCriteria, Worth
@@ -85,6 +86,27 @@ def _origin_tags(trial: TrialView) -> dict[str, str]:
         "nightlab.expected_gain": None if expected is None or expected.effect is None else f"{expected.effect:g}",
     }
     return {name: value for name, value in known.items() if value is not None}
+
+
+def like_job(task: Task, *, finish_by: float | None) -> JobSpec:
+    """A job that asks for what a trial's asks for: to be foretold, never submitted. It takes no snapshot of code."""
+    parameters: dict[str, ParamValue] = {**task.job.parameters, **default_params(task)}
+    if task.fidelity is not None:
+        parameters[task.fidelity.parameter] = task.fidelity.value
+    return JobSpec(
+        experiment_name=task.task,
+        command=task.job.command,
+        compute=_alone_if_needed(task.job.compute, task),
+        environment=task.job.environment,
+        parameters=parameters,
+        seed=task.seeds.search,
+        args_style=task.job.args_style,
+        priority_class=task.priority_class,
+        project=task.project,
+        timeout_minutes=task.job.timeout_minutes,
+        grace_seconds=task.job.grace_seconds,
+        finish_by=finish_by,
+    )
 
 
 def score_job(

@@ -1,4 +1,4 @@
-"""`nightlab job ...`: run, list, get, logs, cancel, explain. What needs more room is in `job_run`."""
+"""`nightlab job ...`: run, list, get, logs, cancel, explain, diagnose. What needs more room has a module of its own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 from nightlab.failure import ExitCode
 from nightlab.output import ago, note, print_json, print_table
 
+from .job_diagnose import diagnose
 from .job_run import run
 from .options import HomeOption, JsonOption, runtime
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
-    help="Run, list, explain, cancel jobs; read their output.",
+    help="Run, list, explain, diagnose, cancel jobs; read their output.",
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Example:  nightlab job run --gpus 1 -- python train.py --lr 3e-4",
 )
@@ -41,6 +42,8 @@ app.command(
     epilog=RUN_EPILOG,
     context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]},
 )(run)
+
+app.command(epilog="Example:  nightlab job diagnose j1")(diagnose)
 
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="Job id, such as j1.", show_default=False)]
 

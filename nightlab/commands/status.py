@@ -19,6 +19,7 @@ from nightlab.services.state import ServicePhase, SupervisorState, read_state
 from .options import HomeOption, JsonOption, home_folder
 
 if TYPE_CHECKING:
+    from agent.gates.gate import Gate
     from agent.store.views import SessionView
     from agent.sweeps.views import NightView
     from runtime_client.models import ServerInfo
@@ -44,6 +45,7 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
                 "services": services,
                 "runtime": info,
                 "sessions": [_session_data(session) for session in agent.sessions],
+                "gates": [asdict(gate) for gate in agent.gates],
                 "nights": [_night_data(night) for night in agent.nights],
                 "sessions_problem": agent.problem,
             }
@@ -74,6 +76,8 @@ class _AtWork:
 
     sessions: tuple[SessionView, ...] = ()
     nights: tuple[NightView, ...] = ()
+    gates: tuple[Gate, ...] = ()
+    """Questions that wait for a person."""
     problem: str | None = None
     """Why they can not be read."""
 
@@ -85,6 +89,7 @@ def _agent_at_work(folder: Path) -> _AtWork:
     from contextlib import closing
 
     from agent.store.faults import StoreUnusable
+    from agent.store.gates import GateStore
     from agent.store.nights import NightStore
     from agent.store.store import AgentStore
     from agent.store.views import SessionState
@@ -93,7 +98,12 @@ def _agent_at_work(folder: Path) -> _AtWork:
         with closing(AgentStore.open(folder)) as store:
             live = [s for s in store.sessions() if s.state in (SessionState.RUNNING, SessionState.STOPPING)]
             nights = NightStore(store)
-            return _AtWork(sessions=tuple(live), nights=tuple(nights.night(one) for one in nights.runnable()))
+            unsettled = [nights.night(one) for one in nights.runnable()]
+            return _AtWork(
+                sessions=tuple(live),
+                nights=tuple(one for one in unsettled if one.ended_at is None),
+                gates=tuple(GateStore(store).waiting()),
+            )
     except StoreUnusable as error:
         return _AtWork(problem=str(error))
 
@@ -161,6 +171,8 @@ def _print(
         night = f" of {session.night_id}" if session.night_id is not None else ""
         n_trials = plural(session.n_trials, "trial")
         print(f"session {session.session_id} ({session.task_name}){night} {session.state}, {n_trials}")
+    if agent.gates:
+        print(f"? {plural(len(agent.gates), 'question')} for people: nightlab gate list")
     for notice in info.notices:
         print(f"! {notice}")
     print(f"home {folder}")

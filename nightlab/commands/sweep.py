@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from .sweep_check import CHECK_EPILOG, check
 from .sweep_install import INSTALL_EPILOG, UNINSTALL_EPILOG, install, uninstall
 from .sweep_nights import ACCEPT_EPILOG, LIST_EPILOG, SHOW_EPILOG, STOP_EPILOG, accept, list_sweeps, show, stop
 from .sweep_notify import NOTIFY_EPILOG, notify
@@ -19,6 +20,7 @@ app = typer.Typer(
 )
 
 app.command("run", epilog=RUN_EPILOG)(run)
+app.command("check", epilog=CHECK_EPILOG)(check)
 app.command("list", epilog=LIST_EPILOG)(list_sweeps)
 app.command("show", epilog=SHOW_EPILOG)(show)
 app.command("stop", epilog=STOP_EPILOG)(stop)

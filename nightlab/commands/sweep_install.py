@@ -16,6 +16,7 @@ from nightlab.failure import wrong_use
 from nightlab.output import note, print_json
 
 from .options import HomeOption, JsonOption, home_folder
+from .sweep_argument import examined, read_sweep
 
 if TYPE_CHECKING:
     from agent.sweeps.sweep import Sweep
@@ -47,7 +48,7 @@ def install(
     from nightlab.shell import named_python, present_python
 
     folder, path = home_folder(home), file.expanduser().resolve()
-    sweep, expression = _read_sweep(path), _expression(at)
+    sweep, expression = read_sweep(path), _expression(at)
     before = read_installed(folder, sweep.sweep)
     if before is not None and before.file != str(path):
         raise wrong_use(
@@ -109,16 +110,6 @@ def uninstall(
         note("its line was commented out; that one is taken away too")
 
 
-def _read_sweep(path: Path) -> Sweep:
-    from agent.sweeps.sweep_file import SweepError, load_sweep
-
-    try:
-        return load_sweep(path)
-    except SweepError as error:
-        where = error.problems[0].path if error.problems else None
-        raise wrong_use(str(error), code="bad_sweep", path=where) from error
-
-
 def _expression(at: str) -> str:
     from agent.sweeps.calendar import BadTime
     from agent.sweeps.starts import five_fields
@@ -175,7 +166,7 @@ def _tell(sweep: Sweep, installed: Installed, put: _Put, as_json: bool) -> None:
 
     here = zone(None)
     coming = next_starts(installed.expression, here, installed.at, N_SHOWN)
-    warnings = _zone_warnings(sweep, put.zones, installed.at)
+    warnings = [*_zone_warnings(sweep, put.zones, installed.at), *_night_warnings(installed)]
     if as_json:
         said = {"line": put.shown, "line_was": put.before, "next": coming, "warnings": warnings}
         print_json({**asdict(installed), **said})
@@ -191,6 +182,14 @@ def _tell(sweep: Sweep, installed: Installed, put: _Put, as_json: bool) -> None:
         note(f"! {warning}")
     if installed.kind == "systemd":
         note("timers of a user run while he is logged in; at any time after: loginctl enable-linger")
+
+
+def _night_warnings(installed: Installed) -> list[str]:
+    """Why a night that started now would not run: said, since what is missing may come before the first start."""
+    found = examined(Path(installed.file), installed.python)
+    return [f"no night would run now: {one.path}: {one.message}" for one in found.problems] + [
+        f"{one.path}: {one.message}" for one in found.addresses
+    ]
 
 
 def _zone_warnings(sweep: Sweep, zones: Mapping[str, str], now: float) -> list[str]:

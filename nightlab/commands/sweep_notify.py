@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from nightlab.failure import wrong_use
-
 from .addresses import list_or_test, refuse_if_nobody
 from .options import JsonOption
+from .sweep_argument import read_sweep
 
 NOTIFY_EPILOG = "Example:  nightlab sweep notify digits.yaml --test"
 
@@ -25,13 +24,8 @@ def notify(
     Exit code 1 when one of them was not told.
     """
     from agent.notices.notice import trial_notice
-    from agent.sweeps.sweep_file import SweepError, load_sweep
 
-    try:
-        sweep = load_sweep(file)
-    except SweepError as error:
-        path = error.problems[0].path if error.problems else None
-        raise wrong_use(str(error), code="bad_sweep", path=path) from error
+    sweep = read_sweep(file)
     refuse_if_nobody(sweep.notify, file, "its nights")
     list_or_test(
         {"sweep": sweep.sweep},

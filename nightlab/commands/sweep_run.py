@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nightlab.failure import ExitCode, Failure, unreachable, work_failed, wrong_use
+from nightlab.failure import ExitCode, Failure, unreachable, work_failed
 from nightlab.output import note, print_json
 
 from .agent_store import agent_store
 from .options import HomeOption, JsonOption, home_folder
+from .sweep_argument import prepared_night
+from .sweep_dry_run import dry_run as foretell
 
 if TYPE_CHECKING:
     from agent.store.nights import NightStore
     from agent.sweeps.prepare import PreparedNight
     from agent.sweeps.views import NightView
-    from agent.task import Task
 
 RUN_EPILOG = """\b
 Exit codes: 0 done or skipped, 10 its hour came first, 11 a budget ended it, 20 a regression was found,
@@ -51,6 +52,9 @@ def run(
     python: Annotated[
         str | None, typer.Option(help="Python of the jobs, where the task names none.", metavar="PATH")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only tell: jobs, device-hours, when it would end, what it would delay.")
+    ] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -60,7 +64,12 @@ def run(
     on: the agent service has it. End it with: nightlab sweep stop NAME.
     """
     folder = home_folder(home)
-    prepared = _prepared(file, python)
+    prepared = prepared_night(file, python, home=None if dry_run else folder)
+    for one in prepared.notes:
+        note(f"{one.path}: {one.message}")
+    if dry_run:
+        foretell(folder, prepared, as_json)
+        return
     try:
         with _signals_raised():
             ended = _run(folder, prepared)
@@ -76,25 +85,10 @@ def run(
         raise typer.Exit(code)
 
 
-def _prepared(file: Path, python: str | None) -> PreparedNight:
-    from agent.sweeps.prepare import prepare_night
-    from agent.sweeps.sweep_file import SweepError
-
-    from .task_argument import read_task
-
-    def read(path: Path) -> Task:
-        return read_task(path, python=python)
-
-    try:
-        return prepare_night(file, read_task=read, now=time.time())
-    except SweepError as error:
-        path = error.problems[0].path if error.problems else None
-        raise wrong_use(str(error), code="bad_sweep", path=path) from error
-
-
 def _run(folder: Path, prepared: PreparedNight) -> NightView:
     from agent.store.nights import NightStore
     from agent.sweeps.beginning import begin_night
+    from agent.sweeps.states import forget_unused
 
     upkeep = _Upkeep(folder)
 
@@ -107,9 +101,23 @@ def _run(folder: Path, prepared: PreparedNight) -> NightView:
         if prepared.outside is None:
             _bring_up(folder)
         night = begin_night(nights, prepared, pause=pause, say=note)
+        if prepared.sweep.matrix.code:
+            forget_unused(folder, code_in_use(nights), now=time.time())
         if night.ended_at is None:
             note(f"{night.night_id} has begun; its page will be below {folder / 'reports' / 'nights'}")
         return _followed(nights, night, upkeep)
+
+
+def code_in_use(nights: NightStore) -> list[Path]:
+    """Code folders of sessions that run or may go on, and of cells that are still to start."""
+    from agent.store.views import SessionState
+    from agent.task import Task
+
+    ended = (SessionState.FINISHED, SessionState.FAILED)
+    texts = [one.task_json for one in nights.store.sessions() if one.state not in ended]
+    texts += [cell.task_json for one in nights.runnable() for cell in nights.night(one).cells]
+    sources = [Task.model_validate_json(text).job.code_source for text in texts]
+    return [Path(one.root_path) for one in sources if one is not None]
 
 
 def _followed(nights: NightStore, night: NightView, upkeep: _Upkeep) -> NightView:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from runtime.scheduling.explain import explain
+from runtime.server.log_ends import log_ends
 from runtime.server.refusal import Refused
 from runtime.server.submission import Known, foretell
 from runtime.server.views import forecast_view, job_view, node_views, words_for_ended
@@ -158,11 +159,12 @@ class SimulatedRuntime:
     def log_streams(self, job_id: str, *, attempt: int | None = None) -> LogStreams:
         return LogStreams(job_id=job_id, attempt=self.logs(job_id, attempt=attempt).attempt, streams=("main",))
 
-    def log_errors(self, job_id: str, *, attempt: int | None = None) -> LogErrors:
-        """Its last line is the error."""
+    def log_errors(self, job_id: str, *, attempt: int | None = None, limit: int | None = None) -> LogErrors:
+        """Its last line is the error; of the output, all is read."""
         found = self.logs(job_id, attempt=attempt)
         lines = tuple(LogErrorLine(text=line, count=1, ranks=()) for line in found.text.splitlines()[-1:])
-        return LogErrors(job_id=job_id, attempt=found.attempt, lines=lines, is_whole=True)
+        ends = log_ends([(None, found.text)]) if found.text else ()
+        return LogErrors(job_id=job_id, attempt=found.attempt, lines=lines, is_whole=True, ends=ends)
 
     def metrics(self, job_id: str, *, keys: Sequence[str] | None = None) -> list[MetricPoint]:
         self._known(job_id)

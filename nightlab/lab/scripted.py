@@ -41,6 +41,10 @@ class ScriptedThinker:
     def is_done(self) -> bool:
         return self.said is not None and self.actor.stage.cluster.now >= self.done_at
 
+    @property
+    def is_pending(self) -> bool:
+        return self.is_thinking
+
     def begin(self, history: History, n: int) -> None:
         self.n_calls += 1
         found = self.voice.ask(history, min(n, self.batch))

@@ -13,6 +13,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.doctor.gather import gather, last_ended
+from agent.doctor.naming import in_words
+from agent.doctor.rules import diagnose
 from agent.planner.configuration import configuration_id, default_params
 from agent.planner.objective import read_value
 from agent.planner.readiness import PreemptionTry, TrialRun
@@ -202,7 +205,9 @@ def _reading(client: RuntimeClient, task: Task, job: JobView) -> tuple[float | N
         did = f"metrics that did appear: {', '.join(names[:_N_NAMES])}" if names else "the job logged no metric at all"
         return None, f"metric {metric!r} never appeared, or its last value is not a finite number; {did}"
     evidence = next((one.evidence for one in reversed(job.attempts) if one.evidence), None) or job.state_reason
-    return None, f"{job.exit_reason or job.state}: {evidence}" if evidence else job.exit_reason or job.state
+    note = f"{job.exit_reason or job.state}: {evidence}" if evidence else job.exit_reason or job.state
+    found = patiently(lambda: diagnose(gather(client, job, last_ended(job), wanted_metric=metric)))
+    return None, f"{note}; {in_words(found)}. What to do: {found.suggestion}"
 
 
 def _seeds(task: Task) -> list[int]:

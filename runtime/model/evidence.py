@@ -20,10 +20,17 @@ MAX_LINE = 500
 """Characters kept of a line of evidence."""
 
 _RANK_PREFIX = re.compile(r"^\[(?:rank|default)?(\d+)\]:\s?")
-_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What moves a cursor, rings, or turns the direction of writing: nothing that a line of evidence may do."""
 _TRACEBACK = "Traceback (most recent call last):"
 _EXCEPTION = re.compile(r"^[A-Za-z_][\w.]*(?::|$)")
-_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)')
+_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
+_INSTALLED = re.compile(r"(site|dist)-packages/|/lib(64)?/python\d|^<|\.(pyx|pxi)$")
+"""Files of libraries and of Python itself."""
+_GROUP = re.compile(r"^\s+[|+](-\+)?( |(?=-))")
+"""How Python sets in the exceptions of a group."""
+_CAUSE = "The above exception was the direct cause of the following exception:"
+_HANDLING = "During handling of the above exception, another exception occurred:"
 
 
 class Where(StrEnum):
@@ -58,6 +65,18 @@ class Thrown(NamedTuple):
 
     line: str
     place: str | None
+    at: int = 0
+    """Index of that line."""
+    came_from: Thrown | None = None
+    """What it was raised for, so that this one only passes it on; None: it is the root."""
+
+    @property
+    def chain(self) -> tuple[Thrown, ...]:
+        """It and what it came from, the root last."""
+        found = [self]
+        while found[-1].came_from is not None:
+            found.append(found[-1].came_from)
+        return tuple(found)
 
 
 class Cleaned(NamedTuple):
@@ -118,8 +137,10 @@ def find_in(of: Cleaned, wanted: tuple[ExitPattern, ...], known: tuple[ExitPatte
     exception = thrown(of, known)
     for pattern in wanted:
         if pattern.where is Where.EXCEPTION:
-            if exception is not None and pattern.regex.search(exception.line):
-                return Found(pattern.reason, shortened(exception.line), exception.place)
+            chain = exception.chain if exception is not None else ()
+            said = next((each for each in chain if pattern.regex.search(each.line)), None)
+            if said is not None:
+                return Found(pattern.reason, shortened(said.line), said.place)
             continue
         line = next((line for line in reversed(of.lines) if pattern.regex.search(line)), None)
         if line is not None:
@@ -165,21 +186,85 @@ def ranked_lines(log: str) -> Iterator[tuple[int | None, str]]:
             yield rank, line.rstrip()
 
 
+class _Frame(NamedTuple):
+    file: str
+    function: str | None
+    number: str
+    source: str
+    """The line of code as the traceback shows it; empty: it does not."""
+
+    @property
+    def place(self) -> str:
+        return f"{self.file.rpartition('/')[2]}:{self.number}"
+
+
+class _Traceback(NamedTuple):
+    start: int
+    end: int
+    """Index of the exception's line."""
+    frames: tuple[_Frame, ...]
+
+
 def _exceptions(lines: Sequence[str]) -> tuple[Thrown, ...]:
-    """The exception line under each Python traceback, with the innermost frame before it."""
-    found = []
+    """The exception line under each Python traceback, with the innermost frame before it, and what it came from."""
+    lines = [_GROUP.sub("", line) for line in lines]
+    found: list[Thrown] = []
+    before: _Traceback | None = None
     for start, line in enumerate(lines):
         if not line.endswith(_TRACEBACK):
             continue
-        place = None
-        for below in lines[start + 1 :]:
-            frame = _FRAME.match(below)
-            if frame is not None:
-                place = f"{frame['file'].rpartition('/')[2]}:{frame['line']}"
-            elif _EXCEPTION.match(below):
-                found.append(Thrown(below, place))
-                break
+        read = _traceback(lines, start)
+        if read is None:
+            continue
+        passes_on = before is not None and _passes_on(lines, before, read)
+        found.append(
+            Thrown(
+                line=lines[read.end],
+                place=_place(read.frames),
+                at=read.end,
+                came_from=found[-1] if passes_on else None,
+            )
+        )
+        before = read
     return tuple(found)
+
+
+def _traceback(lines: Sequence[str], start: int) -> _Traceback | None:
+    frames: list[_Frame] = []
+    for at in range(start + 1, len(lines)):
+        line = lines[at]
+        frame = _FRAME.match(line)
+        if frame is not None:
+            source = lines[at + 1].strip() if at + 1 < len(lines) else ""
+            frames.append(_Frame(frame["file"], frame["function"], frame["line"], source))
+        elif _EXCEPTION.match(line):
+            return _Traceback(start, at, tuple(frames))
+        elif line.endswith(_TRACEBACK):
+            return None
+    return None
+
+
+def _place(frames: Sequence[_Frame]) -> str | None:
+    """The innermost line of the job's own code: the one to look at first. None: there are no lines."""
+    own = [frame for frame in frames if not _INSTALLED.search(frame.file)]
+    innermost = (own or frames)[-1:]
+    return innermost[0].place if innermost else None
+
+
+def _passes_on(lines: Sequence[str], before: _Traceback, after: _Traceback) -> bool:
+    """Whether an exception was raised to tell of the one before it.
+
+    Python says so where it was raised `from` that one. Else it was raised while that one was handled: by a `raise` of
+    the function that had tried, it tells of it; by anything else, it is a failure of its own.
+    """
+    between = [line for line in lines[before.end + 1 : after.start] if line.endswith(("exception:", "occurred:"))]
+    if _CAUSE in between:
+        return True
+    if _HANDLING not in between or not before.frames or not after.frames:
+        return False
+    last = after.frames[-1]
+    tried = {(frame.file, frame.function) for frame in before.frames}
+    return (last.file, last.function) in tried and last.source.startswith("raise")
 
 
 def shortened(line: str) -> str:

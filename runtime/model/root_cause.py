@@ -65,7 +65,7 @@ def find_cause(
     log: str, ranks: Sequence[RankTail], patterns: tuple[ExitPattern, ...], *, n_ranks: int = 1
 ) -> Cause | None:
     """The cause, from the common output and from the files of the ranks; None: the output names none."""
-    by_rank = _by_rank(log, ranks)
+    by_rank = lines_by_rank(log, ranks)
     leader = by_rank.pop(None, NOTHING)
     reported = _first_failure(leader.lines)
     if reported is not None:
@@ -86,7 +86,7 @@ class _Reported(NamedTuple):
     exit_code: int | None
 
 
-def _by_rank(log: str, ranks: Sequence[RankTail]) -> dict[int | None, Cleaned]:
+def lines_by_rank(log: str, ranks: Sequence[RankTail]) -> dict[int | None, Cleaned]:
     """Lines by rank; those that name none are the leader's. A rank's own file counts, not its copy in the log."""
     found: dict[int | None, Cleaned] = {tail.rank: cleaned(tail.text) for tail in ranks}
     lines: dict[int | None, list[str]] = {None: []}

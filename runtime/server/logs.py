@@ -8,9 +8,9 @@ from runtime.engines.contract import MAIN_STREAM, AttemptKey, Engine
 from runtime_client.models import LogChunk, LogErrorLine, LogErrors
 
 from .error_lines import group_errors
+from .log_ends import log_ends
 
 ERRORS_OF_MAIN_BYTES = 8 * 2**20
-ERRORS_OF_RANK_BYTES = 2**20
 MOST_RANKS = 64
 
 
@@ -43,19 +43,23 @@ async def read_chunk(
     )
 
 
-async def read_errors(engine: Engine, key: AttemptKey) -> LogErrors:
-    """The error lines of all ranks, from the end of each stream."""
+async def read_errors(engine: Engine, key: AttemptKey, *, limit: int = ERRORS_OF_MAIN_BYTES) -> LogErrors:
+    """The error lines of all ranks and how their outputs end, from the end of each stream.
+
+    Args:
+        limit: bytes that are read of the common output; of a rank's own, an eighth of it.
+    """
     texts: list[tuple[int | None, str]] = []
     is_whole = True
     for stream in (await engine.log_streams(key))[: 2 * MOST_RANKS]:
-        limit = ERRORS_OF_MAIN_BYTES if stream == MAIN_STREAM else ERRORS_OF_RANK_BYTES
+        most = limit if stream == MAIN_STREAM else max(limit // 8, 1)
         size = (await engine.read_log(key, 0, 0, stream)).size
-        content = (await engine.read_log(key, max(0, size - limit), limit, stream)).content
-        is_whole = is_whole and size <= limit
+        content = (await engine.read_log(key, max(0, size - most), most, stream)).content
+        is_whole = is_whole and size <= most
         texts.append((rank_of(stream), content.decode("utf-8", "replace")))
-    groups = await asyncio.to_thread(group_errors, texts)
+    groups, ends = await asyncio.to_thread(lambda: (group_errors(texts), log_ends(texts)))
     lines = tuple(LogErrorLine(text=one.text, count=one.count, ranks=tuple(sorted(one.ranks))) for one in groups)
-    return LogErrors(job_id=key.job_id, attempt=key.attempt, lines=lines, is_whole=is_whole)
+    return LogErrors(job_id=key.job_id, attempt=key.attempt, lines=lines, is_whole=is_whole, ends=ends)
 
 
 def rank_of(stream: str) -> int | None:

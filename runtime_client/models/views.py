@@ -259,6 +259,33 @@ class LogErrorLine(Wire):
     """Who reports it; empty: it can not be told."""
 
 
+class LogException(Wire):
+    text: str
+    """Its own line."""
+    place: str | None = None
+    """The line of the job's own code, `train.py:33`, else of a library; None: the output does not tell."""
+    more: tuple[str, ...] = ()
+    """Lines that follow it, a few: the rest of a long message is among them."""
+
+
+class LogTraceback(Wire):
+    exceptions: tuple[LogException, ...]
+    """The last one is what was printed last; those before it are what it was raised for, the root first."""
+    n_lines_after: int
+    """Lines that the same rank printed after it: many, where the program went on."""
+
+
+class LogEnd(Wire):
+    """How the output of one rank ends, without colors and control characters."""
+
+    rank: int | None
+    """None: what belongs to no rank."""
+    tracebacks: tuple[LogTraceback, ...]
+    """The last ones, in their order."""
+    lines: tuple[str, ...]
+    """The last ones, in their order."""
+
+
 class LogErrors(Wire):
     job_id: str
     attempt: int
@@ -266,6 +293,8 @@ class LogErrors(Wire):
     """In the order in which they first appear."""
     is_whole: bool
     """All of the output was searched; else the end of it."""
+    ends: tuple[LogEnd, ...] = ()
+    """What belongs to no rank first, then the ranks; empty: not told (an earlier server, or no output)."""
 
 
 class MetricPoint(Wire):

@@ -56,6 +56,10 @@ class Mind:
     is_thinking: bool = False
     is_done: bool = False
 
+    @property
+    def is_pending(self) -> bool:
+        return self.is_thinking
+
     def begin(self, history: History, n: int) -> None:
         self.calls.append((len(history.search), n))
         self.is_thinking, self.is_done = True, False

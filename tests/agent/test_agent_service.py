@@ -157,7 +157,7 @@ def test_a_night_whose_process_dies_again_and_again_is_given_up_with_its_log_and
     assert nights.store.session("s1").state is SessionState.STOPPING
 
 
-@pytest.mark.parametrize("module", ["agent.service", "agent.task", "agent.task_file", "agent.store.store"])
+@pytest.mark.parametrize("module", ["agent.service", "agent.task", "agent.task_file", "agent.llm.opening"])
 def test_light_modules_import_no_heavy_ones(module: str) -> None:
     heavy = "langgraph optuna mlflow openai scipy matplotlib alembic fastapi"
     code = f"import sys, {module}; print([n for n in {heavy.split()} if n in sys.modules])"

@@ -8,15 +8,16 @@ import agent_worlds
 import pytest
 
 from agent.sweeps.cells import cells_of
-from agent.sweeps.prepare import prepare_night
+from agent.sweeps.prepare import examine, prepare_night
 from agent.sweeps.sweep import Sweep
 from agent.sweeps.sweep_file import SweepError
 from agent.task import SessionNotification, Task
+from agent.task_file import load_task
 from runtime_client.models import ArgsStyle
 
 
-def a_task() -> Task:
-    task = agent_worlds.a_task()
+def a_task(**more: object) -> Task:
+    task = agent_worlds.a_task(**more)
     return task.model_copy(update={"job": task.job.model_copy(update={"args_style": ArgsStyle.ARGPARSE})})
 
 
@@ -49,11 +50,27 @@ def test_cells_share_the_budget_of_the_night_and_have_names_of_their_own() -> No
     assert made.cells[0].task.job.parameters["rows"] == 10
 
 
+def test_an_agent_searches_with_the_model_of_the_task_beside_the_control_arm_within_its_share_of_the_tokens() -> None:
+    task = a_task(model={"name": "any"}, search={"use": ["sampler", "model"]})
+    data = {"data": [{"name": "v1"}, {"name": "v2"}]}
+    method = {"kind": "agent", "trials": 9}
+    made = cells_of(a_sweep(method=method, budgets={"tokens": 50_001}, matrix=data), [task])
+    assert made.problems == ()
+    for cell in made.cells:
+        assert {"sampler", "model"} <= set(cell.task.search.use)
+        assert (cell.task.budgets.trials, cell.task.budgets.tokens) == (9, 25_000)
+
+
+def test_an_agent_without_a_model_is_refused() -> None:
+    (problem,) = cells_of(a_sweep(method={"kind": "agent", "trials": 9}), [a_task()]).problems[:1]
+    assert (problem.path, "names none" in problem.message) == ("method", True)
+
+
 def test_a_value_outside_the_space_is_refused_with_its_place() -> None:
     task = a_task()
     made = cells_of(a_sweep(method={"kind": "grid", "values": {names_of(task): [1e9], "nothing": [1]}}), [task])
     assert made.cells == ()
-    assert {p.path for p in made.problems} == {"method.values"}
+    assert [p.path for p in made.problems] == [f"method.values.{names_of(task)}.0", "method.values.nothing"]
     assert any("nothing is not in the space" in p.message for p in made.problems)
 
 
@@ -77,7 +94,7 @@ def test_two_tasks_with_one_name_are_refused() -> None:
         ("finish_by: '7'", "finish_by: '7' is no time; write 07:00"),
         ("window: '22:00-22:00'", "window: .* has no length"),
         ("time_zone: Europe/Berln", "time_zone: .* did you mean 'Europe/Berlin'"),
-        ("matrix: {code: [main]}", "matrix.code: states of the code are not supported yet"),
+        ("matrix: {code: [main]}", "matrix.code.0: task toy has job.code_source.snapshot: off"),
         ("method: {kind: grid, values: {}}", "method.*values"),
         ("replicats: 3", "did you mean 'replicates'"),
     ],
@@ -121,3 +138,62 @@ def test_a_cell_tells_nobody_since_the_night_does() -> None:
     task = a_task().model_copy(update={"notify": (SessionNotification(url="json://a"),)})
     (cell,) = cells_of(a_sweep(), [task]).cells
     assert cell.task.notify == ()
+
+
+def test_a_problem_of_a_cell_stands_where_the_sweep_causes_it() -> None:
+    task = a_task(fidelity={"parameter": "epochs", "value": 3})
+    data = [{"name": "v1"}, {"name": "v2", "parameters": {"epochs": 9}}, {"name": "v3", "data": [{"path": "/no/rows"}]}]
+    made = cells_of(a_sweep(matrix={"data": data}, replicates=950), [task])
+    assert [one.path for one in made.problems] == [
+        "replicates",
+        "matrix.data.1.parameters.epochs",
+        "matrix.data.2.data.0.path",
+    ]
+    assert all("(task toy)" in one.message for one in made.problems)
+
+
+def test_what_is_written_twice_is_said_and_runs_once() -> None:
+    name = names_of(a_task())
+    grid = cells_of(a_sweep(method={"kind": "grid", "values": {name: [0.5, 0.25, 0.50]}}), [a_task()])
+    assert [(one.path, one.message) for one in grid.notes] == [
+        (f"method.values.{name}.2", f"0.5 is there already (method.values.{name}.0)")
+    ]
+    assert len(grid.cells[0].task.search.points) == 2
+    points = [{name: 0.5}, {}, {name: 0.5}]
+    listed = cells_of(a_sweep(method={"kind": "list", "points": points}), [a_task()])
+    assert [one.path for one in listed.notes] == ["method.points.1", "method.points.2"]
+    assert "the same configuration as method.points.0" in listed.notes[1].message
+
+
+BROKEN = """
+sweep: s
+method: {kind: grid, values: {lr: [0.2]}}
+matrix: {tasks: [good.yaml, bad.yaml, none.yaml]}
+finish_by: '7'
+time_zone: Europe/Berln
+notify: [{url: 'json://a'}, {url_file: address}]
+"""
+
+
+def test_all_that_is_wrong_is_found_at_once_and_an_address_alone_lets_a_night_run(tmp_path: Path) -> None:
+    task = "task: good\nobjective: {metric: m, direction: minimize}\njob: {command: run, args_style: argparse}\n"
+    task += "budgets: {trials: 2}\nspace: {lr: {type: float, low: 0.1, high: 1.0, default: 0.5}}\n"
+    (tmp_path / "good.yaml").write_text(task)
+    (tmp_path / "bad.yaml").write_text(task.replace("minimize", "down").replace("0.1,", "9,"))
+    file = tmp_path / "sweep.yaml"
+    file.write_text(BROKEN)
+    found = examine(file, read_task=load_task, now=0.0)
+    assert [(one.path, one.message.split(":")[0]) for one in found.problems] == [
+        ("time_zone", "there is no time zone 'Europe/Berln'; did you mean 'Europe/Berlin'?"),
+        ("finish_by", "'7' is no time; write 07"),
+        ("matrix.tasks.1", "bad.yaml"),
+        ("matrix.tasks.1", "bad.yaml"),
+        ("matrix.tasks.2", "none.yaml"),
+    ]
+    assert found.problems[2].message.startswith("bad.yaml: objective.direction: ")
+    assert [one.path for one in found.addresses] == ["notify.1.url_file"]
+    file.write_text("sweep: s\nmethod: {kind: random, trials: 2}\ntask: good.yaml\nnotify: [{url_file: address}]\n")
+    night = prepare_night(file, read_task=load_task, now=0.0)
+    assert str(tmp_path / "address") in night.notes[0].message
+    (tmp_path / "address").write_text("json://a\n")
+    assert prepare_night(file, read_task=load_task, now=0.0).notes == ()

@@ -34,7 +34,7 @@ def _inside(text: str, *, label: str = "log", limit: int = 1000) -> str:
     return found["inside"]
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.text(max_size=200), st.text(max_size=80))
 def test_no_text_and_no_label_closes_the_fence(text: str, label: str) -> None:
     inside = _inside(text, label=label)
@@ -42,7 +42,7 @@ def test_no_text_and_no_label_closes_the_fence(text: str, label: str) -> None:
     assert "</untrusted" not in inside.lower()
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.text(alphabet="\x1b[]0;m\x07<|>\u202e\u200b\x00\r\nab", max_size=60))
 def test_nothing_unseen_is_left(text: str) -> None:
     left = clean(text)
@@ -51,7 +51,7 @@ def test_nothing_unseen_is_left(text: str) -> None:
     assert "|>" not in left
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.text(alphabet="<|>s/[]INTorSY \u200b", max_size=30))
 def test_cleaned_text_is_clean(text: str) -> None:
     assert clean(clean(text)) == clean(text)

@@ -20,6 +20,7 @@ COMMANDS = (
     "research suggest", "research suggestions", "research notify",
     "trial search", "trial list", "trial show", "trial compare",
     "trial reproduce", "trial export", "verify", "research check",
+    "gate list", "gate approve", "gate deny", "model calls",
     "sweep report", "sweep history", "sweep notify",
 )  # fmt: skip
 

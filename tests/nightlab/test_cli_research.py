@@ -2,11 +2,13 @@
 
 import time
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from cli_process import nightlab
 
+from agent.llm.turns import turns
 from agent.store.store import AgentStore
 from agent.task_file import parse_task
 from nightlab.moments import moment
@@ -50,7 +52,8 @@ def test_a_task_whose_python_does_not_exist_is_wrong_use(task_file: Path) -> Non
     task_file.write_text(TASK.replace("job: {", "job: {environment: {python: /no/python}, "))
     ended = nightlab("research", "start", str(task_file), home=task_file.parent)
     assert ended.exit_code == 2
-    assert f"{task_file}: job.environment.python /no/python" in ended.err
+    assert "job.environment.python: names /no/python: /no/python does not exist" in ended.err
+    assert str(task_file) in ended.err
 
 
 @pytest.mark.parametrize(("text", "part"), [("2020-01-01 07:00", "is past"), ("soon", "is no time")])
@@ -99,7 +102,9 @@ def test_a_session_as_data_has_trials_and_activity(home: Path) -> None:
     with closing(AgentStore.open(home)) as store:
         data = session_data(store, "s1")
         assert best_of(store.session("s1"), store.trials("s1")) is None
-    assert set(data) == {"session", "budgets", "plan", "looks", "held_out", "trials", "activity"}
+    told = {"session", "budgets", "plan", "looks", "held_out", "model", "lessons", "trials", "gates", "activity"}
+    assert set(data) == told
+    assert data["model"] == asdict(turns([]))
 
 
 def test_no_sessions_is_said_with_what_to_do(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from nightlab.services.settings import ServiceFiles
 from nightlab.services.state import SupervisorState, read_state
 from runtime_client.client import RuntimeClient
 from runtime_client.errors import RuntimeClientError
-from runtime_client.models import JobView
+from runtime_client.models import JobSpec, JobView
 
 TRAIN = """
 import sys, time
@@ -110,6 +110,34 @@ def test_status_tells_services_and_devices(home: Path) -> None:
     assert {one["name"]: one["state"] for one in told.data["services"]}["server"] == "up"
     assert {one["name"]: one["state"] for one in told.data["services"]}["mlflow"] == "off"
     assert "2 devices free" in nightlab("status", home=home).out
+
+
+@pytest.mark.acceptance
+def test_a_dry_run_learns_from_jobs_that_have_run_and_says_whom_it_would_wait_for(home: Path, code: Path) -> None:
+    task = "task: t\nobjective: {metric: m, direction: minimize}\njob: {command: sleep 0.2, args_style: none}\n"
+    task += "budgets: {trials: 2}\nspace: {lr: {type: float, low: 0.0, high: 1.0, default: 0.5}}\n"
+    (code / "task.yaml").write_text(task)
+    sweep = "sweep: s\ntask: task.yaml\nmethod: {kind: random, trials: 9}\nconfirm: false\n"
+    (code / "sweep.yaml").write_text(sweep + "priority_class: normal\n")
+    before = nightlab("job", "list", "--all", "--json", home=home).data
+    with RuntimeClient.from_home(home) as client:
+        done = client.submit(JobSpec(experiment_name="t", command="sleep 0.2"))
+        eventually(lambda: client.job(done.job_id).is_ended)
+        long = [client.submit(JobSpec(experiment_name="t", command="sleep 60")).job_id for _ in range(2)]
+        waiting = client.submit(JobSpec(experiment_name="t", command="true", priority_class="exploratory")).job_id
+        eventually(lambda: all(client.job(one).state == "running" for one in long))
+        told = nightlab("sweep", "run", str(code / "sweep.yaml"), "--dry-run", "--json", home=home).data
+        for one in (waiting, *long):
+            client.cancel(one)
+    (cell,) = told["cells"]
+    assert cell["run_time"]["basis"] == "jobs of the runtime"
+    assert 9 * 0.2 <= cell["device_seconds"] <= 9 * 5.0
+    assert told["forecast"]["prospect"] == "waits"
+    assert told["overtakes"] == [waiting]
+    assert told["ends_at"] is None
+    assert any(told["forecast"]["expected_start"]["basis"] in one for one in told["unknown"])
+    after = nightlab("job", "list", "--all", "--json", home=home).data
+    assert len(after) == len(before) + 4
 
 
 def test_a_second_up_finds_the_first(home: Path) -> None:

@@ -13,7 +13,11 @@ from ended_session import TASK, ended_session
 from loopback_servers import webhook
 from night_rows import put_nights
 
+from agent.gates.freedom import Action, Course, Ruling
+from agent.gates.gate import Answer, GateKind
 from agent.report.night.sample import sample_night
+from agent.store.fenced import FencedWriter
+from agent.store.gates import GateBook
 from agent.store.nights import NightStore
 from agent.store.store import AgentStore
 from agent.sweeps.cells import Cell
@@ -141,6 +145,27 @@ def test_without_test_nothing_is_sent_and_no_address_is_shown(run: Callable[...,
     assert ended.out == "address 1: failure\n"
 
 
+def test_a_question_is_listed_shown_and_answered_once(run: Callable[..., Ended], home: Path) -> None:
+    assert run("gate", "list", "--session", "s1").out == "nothing waits for an answer\n"
+    with closing(AgentStore.open(home)) as store:
+        session = store.create_session(Task.model_validate_json(store.sessions()[0].task_json))
+        book = GateBook(FencedWriter(store, session.session_id, store.claim(session.session_id, 1)))
+        action = Action(subject="c", kinds=(GateKind.TRIAL,), what="run it", cost_device_s=None)
+        asks = Ruling(action=action, course=Course.ASKS, kind=GateKind.TRIAL, why="autonomy.trials: propose")
+        (gate,) = book.ask([asks], answer_within_s=600.0, unanswered=Answer.DENY)
+    which, session_id = str(gate.gate_id), session.session_id
+    listed = run("gate", "list", "--session", session_id, "--json").data
+    assert [(one["gate_id"], one["is_waiting"]) for one in listed] == [(gate.gate_id, True)]
+    assert f"gate {which} waits for an answer: run it" in run("research", "show", session_id).out
+    assert run("gate", "approve", which, "--note", "fine").exit_code == 0
+    again = run("gate", "deny", which, "--json")
+    assert again.exit_code == 1
+    assert "was answered before, and that counts: approved by" in again.error["message"]
+    assert run("gate", "deny", "999", "--json").exit_code == 2
+    with closing(AgentStore.open(home)) as store:
+        store.fail(session_id, "over")
+
+
 def test_whom_a_task_tells_is_listed_without_addresses_and_nobody_is_wrong_use(
     run: Callable[..., Ended], tmp_path: Path
 ) -> None:
@@ -173,3 +198,45 @@ def test_a_sweep_file_with_problems_is_wrong_use_with_its_path(
     assert ended.exit_code == 2
     assert ended.error["path"] == path
     assert said in ended.error["message"]
+
+
+def test_check_tells_all_by_place_in_the_sweep_and_exits_as_wrong_use(
+    run: Callable[..., Ended], tmp_path: Path
+) -> None:
+    file = tmp_path / "tiny.yaml"
+    file.write_text(SWEEP.replace("[0.1]", "[0.1, 0.10]") + "finish_by: '7'\n")
+    broken = run("sweep", "check", str(file), "--json")
+    assert broken.exit_code == 2
+    assert [one["path"] for one in broken.data["problems"]] == ["finish_by", "task"]
+    assert "task.yaml: can not be read" in broken.data["problems"][1]["message"]
+    task = "task: t\nobjective: {metric: m, direction: minimize}\njob: {command: run, args_style: argparse}\n"
+    task += "budgets: {trials: 2}\nspace: {lr: {type: float, low: 0.0, high: 1.0, default: 0.5}}\n"
+    (tmp_path / "task.yaml").write_text(task)
+    file.write_text(SWEEP.replace("[0.1]", "[0.1, 0.10]"))
+    good = run("sweep", "check", str(file))
+    assert good.exit_code == 0
+    assert good.out.splitlines() == [
+        "note: method.values.lr.1: 0.1 is there already (method.values.lr.0)",
+        "tiny can run: 1 cell",
+    ]
+    file.write_text("sweep: [1]\n")
+    assert {one["path"] for one in run("sweep", "check", str(file), "--json").data["problems"]} == {"sweep", "method"}
+
+
+def test_a_dry_run_without_a_runtime_says_what_it_can_not_tell_and_writes_nothing(
+    run: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setenv("NIGHTLAB_HOME", str(home))
+    task = "task: t\nobjective: {metric: m, direction: minimize}\njob: {command: run, args_style: argparse}\n"
+    task += "budgets: {trials: 2}\nspace: {lr: {type: float, low: 0.0, high: 1.0, default: 0.5}}\n"
+    (tmp_path / "task.yaml").write_text(task + "seeds: {fresh: 6, max_pairs: 9}\n")
+    (tmp_path / "s.yaml").write_text(SWEEP + "replicates: 3\nfinish_by: '07:00'\n")
+    told = run("sweep", "run", str(tmp_path / "s.yaml"), "--dry-run", "--json")
+    assert told.exit_code == 0
+    (cell,) = told.data["cells"]
+    assert (cell["n_search"], cell["n_jobs"], cell["n_jobs_most"]) == (6, 18, 24)
+    assert (told.data["ends_at"], told.data["is_in_time"], told.data["forecast"]) == (None, None, None)
+    assert ["t takes" in told.data["unknown"][0], "nightlab up" in told.data["unknown"][1]] == [True, True]
+    assert "18-24 jobs" in run("sweep", "run", str(tmp_path / "s.yaml"), "--dry-run").out
+    assert not home.exists()

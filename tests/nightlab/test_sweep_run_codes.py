@@ -14,7 +14,7 @@ from agent.sweeps.sweep import RandomMethod, Sweep
 from agent.sweeps.views import NightOutcome
 from agent.task import Task
 from nightlab.commands.research import _refuse_if_of_running_night
-from nightlab.commands.sweep_run import exit_code
+from nightlab.commands.sweep_run import code_in_use, exit_code
 from nightlab.failure import Failure
 
 
@@ -49,3 +49,15 @@ def test_a_person_resumes_a_session_of_a_night_only_when_that_is_over(nights: Ni
         _refuse_if_of_running_night(nights.store, session_id)
     nights.conclude(night.night_id, fence, outcome=NightOutcome.STOPPED, message="", summary=None)
     _refuse_if_of_running_night(nights.store, session_id)
+
+
+def test_code_of_cells_that_wait_and_of_sessions_that_can_go_on_is_in_use(nights: NightStore) -> None:
+    def at(folder: str) -> Cell:
+        source = {"root_path": folder, "snapshot": "auto"}
+        task = Task.model_validate({**TASK, "job": {"command": "train", "code_source": source}})
+        return Cell(name=folder, task=task)
+
+    nights.begin(a_sweep("one"), file="one.yaml", cells=[at("/states/a"), at("/states/b")], finish_by=None)
+    stopped = nights.store.create_session(at("/states/c").task)
+    nights.store.request_stop(stopped.session_id)
+    assert sorted(code_in_use(nights)) == [Path("/states/a"), Path("/states/b"), Path("/states/c")]

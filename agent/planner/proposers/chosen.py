@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from agent.planner.history import History, Proposal
 from agent.planner.portfolio import Portfolio
+from agent.planner.proposers.doctor import Doctor, mends
 from agent.planner.proposers.optuna_sampler import OptunaSampler
 from agent.planner.proposers.points import Points
 from agent.planner.proposers.protocol import Proposer
@@ -15,8 +17,16 @@ from agent.planner.repetition import Remembered
 from agent.task import Task
 
 
-def chosen_proposers(task: Task, more: Sequence[Proposer] = (), memory: Sequence[Remembered] = ()) -> Portfolio:
-    """What `search.use` names, and `more`.
+def chosen_proposers(
+    task: Task,
+    more: Sequence[Proposer] = (),
+    memory: Sequence[Remembered] = (),
+    wishes: Callable[[History], Sequence[Proposal]] = lambda history: (),
+) -> Portfolio:
+    """What `search.use` names, and `more`; where it searches, what failed is mended too.
+
+    Args:
+        wishes: replicates that somebody asked for: the race makes them where its rules allow.
 
     Raises:
         ValueError: the sampler needs a package that is not installed.
@@ -33,7 +43,8 @@ def chosen_proposers(task: Task, more: Sequence[Proposer] = (), memory: Sequence
     return Portfolio(
         task,
         found,
-        Race(task) if has_race else None,
+        Race(task, wishes) if has_race else None,
         memory,
         first=Points(task) if "points" in used else None,
+        occasional=(Doctor(task),) if mends(task) else (),
     )

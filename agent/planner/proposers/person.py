@@ -1,17 +1,20 @@
-"""People's ideas as proposals: they come first of all, each is answered once, with a trial or with a reason. Pure."""
+"""Ideas from outside of a session as proposals; each is answered once, with a trial or with a reason. Pure.
+
+A person's idea comes first of all. An outside agent's waits for a slot of its arm, and is refused by the same rules.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.planner.configuration import canonical, configuration_id, default_params, problems
 from agent.planner.history import History, Proposal
 from agent.planner.ranking import ranking
-from agent.planner.repetition import Tried
+from agent.planner.repetition import Tried, repeat_in_words
 from agent.planner.standings import params_of
 from agent.planner.suggested import allowed
-from agent.store.views import ParamValue, Purpose, SuggestionView, TrialView
+from agent.store.views import ParamValue, Purpose, SuggestionView, TrialFacts
 from agent.task import Task
 
 _BEFORE = "the suggestion before it"
@@ -43,11 +46,12 @@ def answers(ideas: Sequence[SuggestionView], task: Task, history: History, room:
     found: list[Answer] = []
     n_made = 0
     for idea in ideas:
-        if idea.trial_id is not None or idea.note is not None:
+        if not is_waiting(idea):
             continue
         params = _filled_in(idea, task, history)
         name = configuration_id(params)
-        note = _misfit(idea, params, task) or _repeats(params, task, tried, values)
+        # The same idea again, or nearly, would be a second draw of the luck; replicates are made where they decide.
+        note = _misfit(idea, params, task) or repeat_in_words(params, task, tried, values)
         if note is None and n_made >= room:
             note = f"all {task.budgets.trials} trials of the search are proposed (budgets.trials)"
         if note is not None:
@@ -57,6 +61,16 @@ def answers(ideas: Sequence[SuggestionView], task: Task, history: History, room:
         tried.add(_BEFORE, name, params)
         found.append(Answer(suggestion_id=idea.suggestion_id, proposal=_proposal(idea, params, name, task)))
     return found
+
+
+def refusals(found: Sequence[Answer]) -> dict[int, str]:
+    """Notes by the suggestion's number."""
+    return {one.suggestion_id: one.note for one in found if one.note is not None}
+
+
+def is_waiting(idea: SuggestionView) -> bool:
+    """Neither tried nor refused."""
+    return idea.trial_id is None and idea.note is None
 
 
 def _filled_in(idea: SuggestionView, task: Task, history: History) -> dict[str, ParamValue]:
@@ -74,26 +88,16 @@ def _misfit(idea: SuggestionView, params: dict[str, ParamValue], task: Task) -> 
     return f"{'; '.join(wrong)}. Allowed: {ranges or ', '.join(task.space)}"
 
 
-def _repeats(params: dict[str, ParamValue], task: Task, tried: Tried, values: Mapping[str, TrialView]) -> str | None:
-    """The same idea again, or nearly, would be a second draw of the luck; replicates are made where they decide."""
-    repeats = tried.repeats(params)
-    if repeats is None:
-        return None
-    trial_id, text = repeats
-    known = values.get(trial_id)
-    if known is None:
-        return text
-    value = "" if known.value is None else f", {task.objective.metric} {known.value:.6g}"
-    return f"{text} ({known.state}{value})"
-
-
 def _proposal(idea: SuggestionView, params: dict[str, ParamValue], name: str, task: Task) -> Proposal:
     given = ", ".join(f"{key}={value}" for key, value in idea.params.items())
+    left_open = "" if set(idea.params) >= set(task.space) else "; the rest as in the best so far"
+    whose = "" if idea.arm is None else f"{idea.suggested_by}: "
     return Proposal(
         params=params,
         configuration=name,
         seed=task.seeds.search,
         purpose=Purpose.SEARCH,
-        suggested_by=idea.suggested_by,
-        why=f"{idea.why} ({given}; the rest as in the best so far)",
+        suggested_by=idea.arm or idea.suggested_by,
+        why=f"{whose}{idea.why} ({given}{left_open})",
+        facts=TrialFacts(expected=idea.expected, model=None if idea.arm is None else idea.suggested_by),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from agent.planner.history import History, Proposal
 
@@ -25,3 +25,18 @@ class Proposer(Protocol):
     def tell(self, history: History) -> None:
         """Something in the history has changed: trials were added, ended or withdrawn."""
         ...
+
+
+@runtime_checkable
+class Slow(Protocol):
+    """A proposer whose answers come later than they are asked for."""
+
+    @property
+    def is_pending(self) -> bool:
+        """Something may still come without anything else happening: that it has nothing now is no end."""
+        ...
+
+
+def is_pending(proposer: Proposer) -> bool:
+    """Whether a proposer that has nothing may have something later, though nothing else happens."""
+    return isinstance(proposer, Slow) and proposer.is_pending

@@ -9,6 +9,8 @@ mind), with the posterior of `agent.planner.statistics.correction`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from agent.planner import seeds
@@ -33,8 +35,13 @@ _N_LEARNT = 3
 class Race:
     """Implements `Proposer`: replicates only."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, wishes: Callable[[History], Sequence[Proposal]] = lambda history: ()) -> None:
+        """
+        Args:
+            wishes: replicates that somebody asked for and that were not made yet; they go first where they form pairs.
+        """
         self._task = task
+        self._wishes = wishes
         self._sign = 1.0 if task.objective.direction is Direction.MAXIMIZE else -1.0
 
     @property
@@ -50,8 +57,8 @@ class Race:
             return []
         params = params_of(history)
         n_racing = _n_racing(self._task, history)
-        found: list[Proposal] = []
-        for _ in range(n):
+        found = self._granted(history, n_racing, n)
+        for _ in range(n - len(found)):
             chosen = self._next(ranked, n_racing, history)
             if chosen is None:
                 break
@@ -59,6 +66,19 @@ class Race:
             seed = next_seed(self._task, history, name, skip=found)
             n_racing[name] = n_racing.get(name, 0) + 1
             found.append(self._proposal(params[name], name, seed, why))
+        return found
+
+    def _granted(self, history: History, n_racing: dict[str, int], n: int) -> list[Proposal]:
+        """Wishes about measured configurations that have not run on more seeds than the default, so that pairs form."""
+        default = configuration_id(default_params(self._task))
+        found: list[Proposal] = []
+        for wish in self._wishes(history):
+            name = wish.configuration
+            has_room = n_racing.get(name, 0) < MOST
+            is_paired = name == default or n_racing.get(name, 0) <= n_racing.get(default, 0)
+            if len(found) < n and has_room and is_paired and self._is_measured(history, name):
+                found.append(wish)
+                n_racing[name] = n_racing.get(name, 0) + 1
         return found
 
     def _next(self, ranked: tuple[Standing, ...], n_racing: dict[str, int], history: History) -> tuple[str, str] | None:

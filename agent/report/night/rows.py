@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from agent.doctor.naming import failure_name
 from agent.planner.budget import HOUR_S
 from agent.planner.configuration import configuration_id, default_params
 from agent.planner.history import History
@@ -135,14 +136,16 @@ def _failed_since(trial: TrialView, report: NightReport) -> bool:
 
 
 def _class_of(trial: TrialView) -> str:
-    """As the runtime names it; a job that ended well and gave no value is a class of its own."""
-    known = trial.exit_reason
-    return "no usable value" if known is None or known == "completed" else known.replace("_", " ")
+    """A job that ended well and gave no value is a class of its own."""
+    return failure_name(trial).replace("_", " ")
 
 
 def _evidence(trials: list[TrialView], jobs: dict[str, JobView]) -> str:
-    """The line of output that the runtime kept, or the note of the session."""
+    """The root that the doctor found with its cause, else the line that the runtime kept, or the session's note."""
     for trial in trials:
+        diagnosis = trial.facts.diagnosis
+        if diagnosis is not None and diagnosis.evidence:
+            return shortened(f"{diagnosis.evidence[0]}: {diagnosis.cause}", MAX_EVIDENCE)
         job = jobs.get(trial.job_id or "")
         lines = [attempt.evidence for attempt in job.attempts if attempt.evidence] if job is not None else []
         found = lines[-1] if lines else trial.note

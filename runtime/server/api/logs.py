@@ -12,7 +12,7 @@ from runtime.engines.contract import MAIN_STREAM, AttemptKey
 from runtime.server.api.strict_json import StrictRoute
 from runtime.server.envelope import answer
 from runtime.server.intake import job_number
-from runtime.server.logs import read_chunk, read_errors
+from runtime.server.logs import ERRORS_OF_MAIN_BYTES, read_chunk, read_errors
 from runtime.server.refusal import no_such_job, refused
 from runtime.server.services import Services, Svc
 from runtime.store import history
@@ -57,12 +57,18 @@ async def read_log_streams(job_id: str, services: Svc, attempt: AttemptNumber = 
 
 
 @router.get("/{job_id}/logs/errors", response_model=Envelope[LogErrors])
-async def read_log_errors(job_id: str, services: Svc, attempt: AttemptNumber = None) -> Response:
-    """The error lines of all ranks, alike ones counted together."""
+async def read_log_errors(
+    job_id: str,
+    services: Svc,
+    attempt: AttemptNumber = None,
+    limit: Annotated[int, Query(ge=1, le=ERRORS_OF_MAIN_BYTES)] = ERRORS_OF_MAIN_BYTES,
+) -> Response:
+    """The error lines of all ranks, alike ones counted together, and how the output of each rank ends."""
     found = await _attempt(services, job_id, attempt)
     if isinstance(found, JobRow):
         return answer(LogErrors(job_id=job_id, attempt=0, lines=(), is_whole=True))
-    return answer(await read_errors(services.engine, AttemptKey(job_id=job_id, attempt=found.attempt)))
+    key = AttemptKey(job_id=job_id, attempt=found.attempt)
+    return answer(await read_errors(services.engine, key, limit=limit))
 
 
 async def _attempt(services: Services, job_id: str, attempt: int | None) -> history.AttemptRow | JobRow:

@@ -112,3 +112,40 @@ def test_memory_is_told_by_the_kernel_whatever_the_survivors_say() -> None:
 @pytest.mark.parametrize("log", ["", "\n", "Root Cause (first observed failure):\n", "[rank99999999999]: x"])
 def test_garbage_names_no_cause(log: str) -> None:
     assert find_cause(log, (), PATTERNS, n_ranks=2) is None
+
+
+def test_an_exception_that_was_raised_from_another_is_known_by_that_one() -> None:
+    log = (
+        traceback("FileNotFoundError: [Errno 2] No such file or directory: 'a'")
+        + "\nThe above exception was the direct cause of the following exception:\n\n"
+        + traceback("RuntimeError: could not load the data", line=40)
+    )
+    assert ending(log, n_ranks=1)[0] is Reason.MISSING_FILE
+
+
+def test_a_failure_within_a_fallback_is_not_known_by_what_it_fell_back_from() -> None:
+    log = (
+        traceback("ImportError: no apex")
+        + "\nDuring handling of the above exception, another exception occurred:\n\n"
+        + traceback("ValueError: bad batch", line=40)
+    )
+    assert ending(log, n_ranks=1) == (Reason.CODE_ERROR, "ValueError: bad batch (train.py:40)")
+
+
+def test_a_raise_in_the_function_that_tried_tells_of_what_it_tried() -> None:
+    log = (
+        traceback("PermissionError: [Errno 13] Permission denied: 'a'")
+        + "\nDuring handling of the above exception, another exception occurred:\n\n"
+        + traceback("RuntimeError: could not load the data", line=40).replace(
+            "    x\n", "    raise RuntimeError(why)\n"
+        )
+    )
+    assert ending(log, n_ranks=1)[0] is Reason.PERMISSION_DENIED
+
+
+def test_the_place_is_in_the_code_of_the_job_and_not_in_a_library() -> None:
+    log = traceback("KeyError: 'label'").replace(
+        "KeyError",
+        '  File "/env/lib/python3.11/site-packages/pandas/core/indexes/base.py", line 3823, in get\n    x\nKeyError',
+    )
+    assert ending(log, n_ranks=1)[1] == "KeyError: 'label' (train.py:33)"

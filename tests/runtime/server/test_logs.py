@@ -72,3 +72,40 @@ def test_a_rank_with_an_output_of_its_own_is_not_counted_twice() -> None:
 )
 def test_error_lines_are_told_from_metrics(line: str, expected: bool) -> None:
     assert is_error(line) is expected
+
+
+def test_the_end_of_each_rank_is_told_with_what_its_exception_was_raised_for(tmp_path: Path) -> None:
+    trace = 'Traceback (most recent call last):\n  File "/u/a.py", line 7, in f\n    x\n'
+    text = f"{trace}KeyError: 1\n\nThe above exception was the direct cause of the following exception:\n\n{trace}"
+    with lab(tmp_path) as here:
+        job_id = running(here)
+        here.do(lambda: here.engine.print(key(job_id), "\x1b[31mcommon\x1b[0m\n"))
+        here.do(lambda: here.engine.print(key(job_id), f"{text}ValueError: bad\nbye\n", stream="1"))
+        common, rank = here.client.log_errors(job_id).ends
+        assert (common.rank, common.lines, common.tracebacks) == (None, ("common",), ())
+        (told,) = rank.tracebacks
+        assert [(each.text, each.place) for each in told.exceptions] == [
+            ("KeyError: 1", "a.py:7"),
+            ("ValueError: bad", "a.py:7"),
+        ]
+        assert (rank.rank, told.n_lines_after) == (1, 1)
+
+
+def test_no_more_is_read_of_an_output_than_is_asked_for(tmp_path: Path) -> None:
+    with lab(tmp_path) as here:
+        job_id = running(here)
+        here.do(lambda: here.engine.print(key(job_id), "ValueError: early\n" + "x" * 500 + "\nValueError: late\n"))
+        found = here.client.log_errors(job_id, limit=200)
+        assert [line.text for line in found.lines] == ["ValueError: late"]
+        assert not found.is_whole
+        with pytest.raises(Rejected):
+            here.client.log_errors(job_id, limit=2**40)
+
+
+def test_binary_noise_and_a_line_without_end_have_an_end_too(tmp_path: Path) -> None:
+    with lab(tmp_path) as here:
+        job_id = running(here)
+        here.do(lambda: here.engine.print(key(job_id), "\x00\x07\ufffd" * 1000 + "y" * 2_000_000))
+        (common,) = here.client.log_errors(job_id).ends
+        assert len(common.lines) == 1
+        assert len(common.lines[0]) == 500

@@ -56,6 +56,7 @@ def upgrade() -> None:
         sa.Column("subject", sa.String(200), nullable=False),
         sa.Column("kind", sa.String(20), nullable=False),
         sa.Column("text", sa.Text, nullable=False),
+        sa.Column("trial", sa.JSON(none_as_null=True)),
         sa.Column("cost_device_s", sa.Double),
         sa.Column("asked_at", sa.Double, nullable=False),
         sa.Column("answer_by", sa.Double, nullable=False),

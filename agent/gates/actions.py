@@ -1,0 +1,87 @@
+"""What a trial is, to people who may have to be asked about it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from agent.gates.freedom import Action
+from agent.gates.gate import Answer, Gate, GateKind
+from agent.planner.budget import mean_device_seconds
+from agent.planner.history import History
+from agent.store.views import ParamValue, Purpose, TrialState, TrialView
+from agent.task import FloatParameter, IntParameter, Task
+
+DENIED = "denied"
+"""Exit reason of a trial that people did not want, where those who suggest are shown it."""
+
+
+def action_of(trial: TrialView, task: Task, history: History, guests: Collection[str]) -> Action:
+    """A proposed trial as something that may need a person.
+
+    Args:
+        guests: proposers that are models or outside agents, beside those that the trial's own facts tell of.
+    """
+    return Action(
+        subject=subject_of(trial),
+        kinds=_kinds(trial, task, guests),
+        what=_words(trial, task),
+        cost_device_s=mean_device_seconds(history) if trial.worth is None else trial.worth.cost_s,
+        trial=trial,
+    )
+
+
+def subject_of(trial: TrialView) -> str:
+    """The same for the same idea, under whatever number it comes: what was denied is not asked about again."""
+    if trial.purpose is Purpose.SEARCH:
+        return trial.configuration
+    return f"{trial.configuration}/{trial.purpose}/{trial.seed}"
+
+
+def with_denied(history: History, gates: Iterable[Gate]) -> History:
+    """The history as those who suggest see it: what people denied stands in it as tried, with what they said.
+
+    So nobody suggests it again, and whoever did reads why.
+    """
+    known = {trial.trial_id for trial in history.trials}
+    denied = [gate for gate in gates if gate.answer is Answer.DENY and gate.trial is not None]
+    told = [
+        replace(gate.trial, state=TrialState.INVALID, note=gate.words, exit_reason=DENIED)
+        for gate in denied
+        if gate.trial is not None and gate.trial.trial_id not in known
+    ]
+    return History.of((*history.trials, *told)) if told else history
+
+
+def beyond(trial: TrialView, task: Task) -> list[str]:
+    """Parameters whose values lie beyond the ranges of the space, in words."""
+    found = []
+    for name, parameter in task.space.items():
+        value = trial.params.get(name)
+        if not isinstance(parameter, FloatParameter | IntParameter) or not isinstance(value, int | float):
+            continue
+        if not parameter.low <= value <= parameter.high:
+            found.append(f"{name}={_shown(value)} is outside {_shown(parameter.low)} to {_shown(parameter.high)}")
+    return found
+
+
+def _kinds(trial: TrialView, task: Task, guests: Collection[str]) -> tuple[GateKind, ...]:
+    is_guest = trial.facts.model is not None or trial.facts.prompt is not None or trial.suggested_by in guests
+    kinds = [GateKind.OUTSIDE_SPACE] if beyond(trial, task) else []
+    if trial.facts.fixes is not None:
+        kinds.append(GateKind.FIX)
+    elif is_guest:
+        kinds.append(GateKind.TRIAL)
+    return tuple(kinds)
+
+
+def _words(trial: TrialView, task: Task) -> str:
+    params = ", ".join(f"{name}={_shown(value)}" for name, value in trial.params.items())
+    outside = beyond(trial, task)
+    mends = f"; mends {trial.facts.fixes}" if trial.facts.fixes is not None else ""
+    said = f" ({'; '.join(outside)})" if outside else ""
+    return f"run {trial.trial_id}, suggested by {trial.suggested_by}: {params}{said}{mends}; why: {trial.why}"
+
+
+def _shown(value: ParamValue) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

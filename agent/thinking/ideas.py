@@ -1,0 +1,109 @@
+"""What a model may answer when it is asked for ideas: the shape alone. Nothing in it is true or allowed yet.
+
+The schema that goes to the endpoint names the task's parameters and choices, so that a model that is held to it can
+name no others; what is read does not rely on that.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model, model_validator
+
+from agent.task import CategoricalParameter, FloatParameter, IntParameter, Parameter, Task
+
+Scalar = str | int | float | bool | None
+
+
+def as_mapping(given: object) -> object:
+    """An object as it is; a list of name and value pairs as the object that it means."""
+    if isinstance(given, list) and all(isinstance(one, dict) and {"name", "value"} <= set(one) for one in given):
+        return {str(one["name"]): one["value"] for one in given}
+    return given
+
+
+class _Part(BaseModel):
+    """The schema allows no further fields; what comes all the same is kept, so that it can be refused by name.
+
+    Else one word too many would cost a whole answer.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True, json_schema_extra={"additionalProperties": False})
+
+    @property
+    def superfluous(self) -> tuple[str, ...]:
+        return tuple(self.model_extra or ())
+
+
+class Idea(_Part):
+    """A configuration to try. What it does not name stays as in the best so far."""
+
+    parameters: Annotated[dict[str, Scalar], BeforeValidator(as_mapping)]
+    why: str = ""
+    gain: float | None = Field(default=None, description="expected gain over the default; positive is better")
+    chance: float | None = Field(default=None, description="from 0 to 1: that it beats the default")
+
+
+class Again(_Part):
+    """A measured trial whose configuration should be measured on another seed."""
+
+    trial: str
+    why: str = ""
+
+
+class Stop(_Part):
+    """A running trial that can not become good any more."""
+
+    trial: str
+    why: str = ""
+
+
+class LessonIdea(_Part):
+    """What was learned, in one sentence, and the trials that show it."""
+
+    text: str
+    trials: tuple[str, ...]
+
+
+class Ideas(_Part):
+    """The whole answer. One that says nothing is an answer too; one about something else is none."""
+
+    model_config = ConfigDict(
+        extra="allow", frozen=True, json_schema_extra={"additionalProperties": False, "required": ["trials"]}
+    )
+
+    trials: tuple[Idea, ...] = ()
+    again: tuple[Again, ...] = ()
+    stop: tuple[Stop, ...] = ()
+    lessons: tuple[LessonIdea, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_about_trials(cls, given: object) -> object:
+        if not isinstance(given, dict) or not given or given.keys() & cls.model_fields.keys():
+            return given
+        if "parameters" in given:
+            return {"trials": [given]}
+        raise ValueError('write an object with the list "trials"')
+
+
+def ideas_of(task: Task) -> type[Ideas]:
+    """`Ideas` with the schema of this task's space."""
+    space: dict[str, Any] = {
+        "type": "object",
+        "properties": {name: _schema(parameter) for name, parameter in task.space.items()},
+        "additionalProperties": False,
+    }
+    values = Annotated[dict[str, Scalar], BeforeValidator(as_mapping), WithJsonSchema(space)]
+    idea = create_model("Idea", __base__=Idea, parameters=(values, ...))
+    return create_model("Ideas", __base__=Ideas, trials=(tuple[idea, ...], ()))
+
+
+def _schema(parameter: Parameter) -> dict[str, Any]:
+    match parameter:
+        case CategoricalParameter():
+            return {"enum": list(parameter.choices)}
+        case IntParameter():
+            return {"type": "integer", "minimum": parameter.low, "maximum": parameter.high}
+        case FloatParameter():
+            return {"type": "number", "minimum": parameter.low, "maximum": parameter.high}

@@ -1,0 +1,121 @@
+"""Opening a session's model: its asker, what it is shown, and the shelf that its ideas wait on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from agent.ahead import Ahead
+from agent.deps import Memory
+from agent.llm.counting import tokens_of
+from agent.llm.ladder import Asker
+from agent.planner.budget import Spend
+from agent.planner.curve import Point
+from agent.planner.history import History
+from agent.planner.ranking import ranking
+from agent.store.lessons import LessonBook
+from agent.store.shelf import Shelf
+from agent.store.views import SuggestionView, TrialView
+from agent.task import Model, Task
+from agent.thinking.beside import Start, in_a_thread
+from agent.thinking.context import PROMPT_TOKENS, Situation
+from agent.thinking.ideas import ideas_of
+from agent.thinking.thinker import ModelThinker
+from agent.tools.curves import read_points
+from agent.tools.errors import FixAndRetry
+from runtime_client.protocol import Runtime
+
+CONTEXT_TOKENS = 8_192
+"""Of a model of which neither the task nor the endpoint says how much fits into it."""
+MARGIN_TOKENS = 400
+"""For the frame around a question: roles, the form of the answer, what is said when an answer has to be given again."""
+_N_RUNNING = 6
+"""Running trials whose curves are shown; the newest."""
+
+
+def prompt_limit(task: Task, model: Model) -> int:
+    """Tokens of a prompt at most: what is left beside schema, answer, and the same answer once more."""
+    schema = tokens_of(json.dumps(ideas_of(task).model_json_schema()))
+    context = model.context_tokens or CONTEXT_TOKENS
+    return min(PROMPT_TOKENS, context - 2 * model.max_tokens - schema - MARGIN_TOKENS)
+
+
+def open_thinking(
+    task: Task,
+    asker: Asker,
+    runtime: Runtime,
+    *,
+    memory: Memory,
+    shelf: Shelf,
+    lessons: LessonBook,
+    ideas: Callable[[], Sequence[SuggestionView]],
+    refusals: Sequence[str] = (),
+    asked_at: float | None = None,
+    start: Start = in_a_thread,
+) -> Ahead:
+    """The model as a proposer that is ahead; the session is told of it through its memory."""
+    assert task.model is not None
+    curves = _Curves(task, runtime)
+
+    def look(history: History) -> Situation:
+        return Situation(
+            task=task,
+            history=history,
+            plan=memory.plan,
+            spend=_spend(memory),
+            lessons=lessons.lessons(),
+            ideas=ideas(),
+            curves=curves.shown(history),
+        )
+
+    limit = prompt_limit(task, task.model)
+    thinker = ModelThinker(task, asker, look, limit=limit, refusals=refusals, asked_at=asked_at, start=start)
+    ahead = Ahead(task, thinker, shelf, lambda: memory.n_slots)
+    memory.ahead.append(ahead)
+    memory.minds.append(thinker)
+    return ahead
+
+
+def _spend(memory: Memory) -> Spend:
+    """As it was at the beginning of this wake-up."""
+    session = memory.session
+    return Spend(
+        device_seconds=session.device_seconds,
+        wall_seconds=session.wall_seconds,
+        n_slots=memory.n_slots,
+        n_trials=session.n_trials,
+        tokens=session.tokens,
+        model_cost_usd=session.cost_usd,
+    )
+
+
+class _Curves:
+    """Reads few curves; those of trials that have ended, once."""
+
+    def __init__(self, task: Task, runtime: Runtime) -> None:
+        self._task = task
+        self._runtime = runtime
+        self._ended: dict[str, list[Point]] = {}
+
+    def shown(self, history: History) -> dict[str, list[Point]]:
+        """Of the newest running trials of the search, and of the leader."""
+        running = [t for t in history.search if t.is_in_flight and t.job_id is not None][-_N_RUNNING:]
+        found = {trial.trial_id: self._read(trial) for trial in reversed(running)}
+        best = self._leader(history)
+        if best is not None:
+            if best.trial_id not in self._ended:
+                self._ended[best.trial_id] = self._read(best)
+            found[best.trial_id] = self._ended[best.trial_id]
+        return {trial_id: points for trial_id, points in found.items() if points}
+
+    def _leader(self, history: History) -> TrialView | None:
+        leader = ranking(self._task, history).leader
+        if leader is None:
+            return None
+        return next((t for t in history.search if t.configuration == leader.configuration and t.is_ended), None)
+
+    def _read(self, trial: TrialView) -> list[Point]:
+        try:
+            return read_points(self._runtime, trial.trained_by, self._task.objective.metric)
+        except FixAndRetry:
+            return []
