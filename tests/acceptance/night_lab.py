@@ -88,7 +88,7 @@ class NightLab:
     # What a person does, once.
 
     def write_sweep(self, **keys: str) -> None:
-        points = ", ".join(f"{(place - 0.5) / self.plan.n_points:.6f}" for place in range(1, self.plan.n_points))
+        points = ", ".join(f"{0.8 * place / self.plan.n_points:.6f}" for place in range(1, self.plan.n_points))
         given = {
             "sweep": NAME,
             "task": "task.yaml",
