@@ -6,6 +6,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+from agent.store.gates import GateStore
 from agent.store.store import AgentStore
 from agent.store.views import SessionState, SessionView
 from runtime_client.client import RuntimeClient
@@ -23,7 +24,10 @@ def follow_session(home: Path, session_id: str, *, is_quiet: bool) -> SessionVie
     with closing(AgentStore.open(home)) as store:
         if not is_quiet:
             with RuntimeClient.from_home(home) as client:
-                view = LiveView(SnapshotSource(client, store, session_id), console(), ctrl_c="Ctrl-C leaves it running")
+                source = SnapshotSource(
+                    client, store, session_id, questions=lambda: GateStore(store).waiting(session_id)
+                )
+                view = LiveView(source, console(), ctrl_c="Ctrl-C leaves it running")
                 patiently(lambda: view.follow(_has_ended))
         while (session := store.session(session_id)).state in AT_WORK:
             time.sleep(POLL_S)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from agent.gates.gate import Gate
 from agent.report.facts import is_measured
 from agent.report.gather import SessionReader
 from agent.report.timeline import preemptions
@@ -36,6 +37,8 @@ class SnapshotSource:
     store: SessionReader
     session_id: str
     clock: Callable[[], float] = time.time
+    questions: Callable[[], Sequence[Gate]] = tuple
+    """Those of the session that wait for a person."""
     _preempted: dict[str, JobView] = field(default_factory=dict)
 
     def snapshot(self) -> LiveSnapshot:
@@ -80,7 +83,7 @@ class SnapshotSource:
             mlflow_url=info.mlflow_url,
             mlflow_state=info.mlflow_state,
             n_outbox=info.n_outbox,
-            notices=info.notices,
+            notices=(*(_asked(gate) for gate in self.questions()), *info.notices),
             result=session.result,
         )
 
@@ -210,3 +213,7 @@ def _spend(
         n_fresh=sum(t.purpose is Purpose.REPLICATE and is_measured(t) for t in trials),
         max_fresh=2 * task.seeds.fresh,
     )
+
+
+def _asked(gate: Gate) -> str:
+    return f"gate {gate.gate_id} waits for an answer: nightlab gate list"

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 from agent_worlds import World, a_task, a_world
+from planner_builders import a_trial
 
 from agent.ahead import Ahead, Thinking
 from agent.planner.backlog import Thought, n_wanted, superfluous, waiting, with_waiting
 from agent.planner.configuration import configuration_id
 from agent.planner.history import History, Proposal
+from agent.planner.proposers.race import Race
 from agent.store.fenced import FencedWriter
 from agent.store.shelf import Shelf
 from agent.store.views import Expected, Purpose, TrialFacts, TrialState, TrialView
@@ -148,3 +150,41 @@ def test_a_thought_keeps_its_prediction_and_where_it_comes_from(world: World) ->
     assert thought.proposal == proposal
     [trial] = with_waiting(History.of([]), [thought]).trials
     assert trial.facts == origin
+
+
+def test_a_wish_for_a_replicate_is_kept_until_it_is_made_or_another_one_leads(world: World) -> None:
+    history = a_history(10.0, 10.0)
+    [first, second] = history.search
+    wish = replace(a_proposal(0.0), params=first.params, configuration=first.configuration, seed=100)
+    wish = replace(wish, purpose=Purpose.REPLICATE)
+    mind = Mind(gives=[wish, wish])
+    ahead = Ahead(a_task(budgets={"trials": 20}), mind, a_shelf(world), lambda: 2)
+    ahead.tell(history)
+    mind.is_done = True
+    ahead.tell(history)
+    assert ahead.wishes(history) == [wish]
+    assert ahead.ask(history, 5) == []
+    made = wish.as_trial(9, trial_id="s1-t9")
+    assert ahead.wishes(History.of([first, second, made])) == []
+    assert ahead.wishes(History.of([first, replace(second, value=2.0)])) == []
+
+
+def test_the_race_grants_a_wish_only_where_it_forms_pairs_with_the_default() -> None:
+    task = a_task(budgets={"trials": 20})
+    points = [{"x": i / 10, "kind": "b"} for i in range(1, 8)]
+    trials = [
+        a_trial(task, 1, {"x": 0.2, "kind": "a"}, 0.5),
+        *(a_trial(task, i, p, i / 10) for i, p in enumerate(points, 2)),
+    ]
+    wished = Proposal(
+        params=trials[2].params,
+        configuration=trials[2].configuration,
+        seed=100,
+        purpose=Purpose.REPLICATE,
+        suggested_by="model",
+        why="luck?",
+    )
+    race = Race(task, lambda history: [wished])
+    assert race.ask(History.of(trials), 1) == [wished]
+    ahead_of_default = a_trial(task, 20, trials[2].params, 0.3, seed=101, purpose=Purpose.REPLICATE)
+    assert wished not in race.ask(History.of([*trials, ahead_of_default]), 2)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from rich.console import Console
 
+from agent.gates.gate import Answer, Gate, GateKind
 from agent.report.sample import TASK, sample_report_input
 from agent.store.views import (
     ActivityView,
@@ -195,3 +196,12 @@ def test_view_follows_until_told_to_stop(source, store, client):
     last = LiveView(source, Console(file=written, force_terminal=False), period_s=0.0).follow(watch)
     assert last is seen[-1]
     assert "searching" in written.getvalue()
+
+
+def test_a_question_that_waits_for_a_person_comes_before_other_notices(client, store):
+    gate = Gate(
+        gate_id=3, session_id="s1", subject="c", kind=GateKind.TRIAL, text="run it?", trial=None, cost_device_s=None,
+        asked_at=0.0, answer_by=9.0, unanswered=Answer.DENY, answer=None, answered_by=None, answered_at=None, note=None,
+    )  # fmt: skip
+    source = SnapshotSource(client, store, "s1", clock=lambda: client.now, questions=lambda: [gate])
+    assert source.snapshot().notices[0] == "gate 3 waits for an answer: nightlab gate list"
