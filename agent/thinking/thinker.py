@@ -89,6 +89,7 @@ class ModelThinker:
         self._known: tuple[object, ...] | None = None
         """What was known when the last call began."""
         self._said: Said | None = None
+        self._has_told_no_room = False
         self._news: list[str] = []
 
     @property
@@ -127,7 +128,9 @@ class ModelThinker:
         self._known, self._late = known, ()
         prompt = prompt_for(situation, n, limit=self._limit)
         if prompt is None:
-            self._news.append(_NO_ROOM.format(limit=self._limit))
+            if not self._has_told_no_room:
+                self._news.append(_NO_ROOM.format(limit=self._limit))
+            self._has_told_no_room = True
             return
         origin = TrialFacts(prompt=prompt.reference, brief=brief_version(self._task))
         self._inquiry = Inquiry(task=self._task, history=history, n=n, name=self.name, origin=origin)
