@@ -10,7 +10,8 @@ from agent.sweeps.views import NightOutcome
 
 AT_WORK = (SessionState.RUNNING, SessionState.STOPPING)
 SLACK_S = 60.0
-"""After its end, so long its sessions may take to conclude by themselves; then the night ends without them."""
+"""After its hour was seen to have come, so long its sessions may take to conclude by themselves; then the night ends
+without them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,17 +62,20 @@ def next_step(
     cells_at_once: int,
     finish_by: float | None,
     asked_to_stop: NightOutcome | None,
+    over_since: float | None,
     now: float,
 ) -> Next:
     """
     Args:
         cells: in the order in which they start.
         asked_to_stop: the outcome of a night that somebody wants to end early; None: nobody does.
+        over_since: when its process first saw that its hour has come, which a machine that slept or a process that
+            was dead sees late; None: it sees it now, or the hour has not come.
     """
     is_over = finish_by is not None and now >= finish_by
     working = tuple(cell.position for cell in cells if cell.state in AT_WORK)
     if asked_to_stop is not None or is_over:
-        is_late = finish_by is not None and now >= finish_by + SLACK_S
+        is_late = is_over and over_since is not None and now >= over_since + SLACK_S
         if working and not is_late:
             return StopAll(positions=working)
         return _concluded(cells, asked_to_stop, is_over=is_over)

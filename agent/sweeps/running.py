@@ -27,8 +27,10 @@ from runtime_client.errors import RuntimeClientError
 from runtime_client.protocol import Runtime
 
 LOOK_EVERY_S = 1.0
-EMPTY_WAIT_S = 30.0
-"""How long the end waits for jobs that were cancelled, and for a runtime that is away."""
+EMPTY_WAIT_S = 60.0
+"""How long the end waits for jobs to be gone, and for a runtime that is away."""
+LEAVE_WAIT_S = 40.0
+"""So long of that, jobs that are checkpointing are left to it; then they are cancelled."""
 
 Summarize = Callable[[AgentStore, Runtime | None, NightView, Sequence[NightView]], NightSummary]
 
@@ -72,15 +74,19 @@ def _live(nights: NightStore, night_id: str, fence: int, deps: NightDeps) -> Nig
         resumed = nights.resume_sessions(night_id)
         if resumed:
             deps.say(f"{night_id}: {', '.join(resumed)} of the night before go on first")
+    over_since: float | None = None
     while not deps.should_leave():
-        night = nights.night(night_id)
+        night, now = nights.night(night_id), deps.store.clock()
         step = next_step(
             [_facts(deps.store, cell) for cell in night.cells],
             cells_at_once=sweep.cells_at_once,
             finish_by=night.finish_by,
             asked_to_stop=nights.stop_outcome(night_id),
-            now=deps.store.clock(),
+            over_since=over_since,
+            now=now,
         )
+        if over_since is None and night.finish_by is not None and now >= night.finish_by:
+            over_since = now
         match step:
             case Continue(start=positions):
                 for position in positions:
@@ -151,14 +157,15 @@ def _emptied(night: NightView, deps: NightDeps) -> Runtime | None:
         try:
             runtime = deps.connect()
             live = [
-                job_id
+                job
                 for cell in night.cells
                 if cell.session_id is not None
-                for job_id in live_jobs(runtime, cell.session_id)
+                for job in live_jobs(runtime, cell.session_id).values()
             ]
             if not live:
                 return runtime
-            cancel_jobs(runtime, live, reason=f"{night.night_id} is over")
+            late = [job.job_id for job in live if job.state != "stopping" or waited >= LEAVE_WAIT_S]
+            cancel_jobs(runtime, late, reason=f"{night.night_id} is over")
         except (RuntimeClientError, ToolError) as error:
             deps.say(f"{night.night_id}: waiting for the runtime: {error}")
         if deps.should_leave():

@@ -28,7 +28,8 @@ def a_night_past_its_hour(nights: NightStore) -> NightView:
 
 
 def test_a_process_that_has_to_leave_before_it_saw_the_jobs_leaves_the_night_to_the_next(tmp_path: Path) -> None:
-    nights = NightStore(AgentStore.open(tmp_path))
+    now = [1_000_000.0]
+    nights = NightStore(AgentStore.open(tmp_path, clock=lambda: now[0]))
     night = a_night_past_its_hour(nights)
     told: list[NightOutcome | None] = []
     leaving: list[bool] = []
@@ -41,6 +42,9 @@ def test_a_process_that_has_to_leave_before_it_saw_the_jobs_leaves_the_night_to_
         told.append(ended.outcome)
         return ()
 
+    def pause(seconds: float) -> None:
+        now[0] += seconds
+
     def deps(connect: Callable[[], Runtime], *, leaves: bool) -> NightDeps:
         return NightDeps(
             store=nights.store,
@@ -50,7 +54,7 @@ def test_a_process_that_has_to_leave_before_it_saw_the_jobs_leaves_the_night_to_
             tell=tell,
             say=lambda _text: None,
             should_leave=(lambda: bool(leaving)) if leaves else (lambda: False),
-            pause=lambda _seconds: None,
+            pause=pause,
         )
 
     left = run_night(night.night_id, deps(away, leaves=True))
