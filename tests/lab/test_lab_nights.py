@@ -174,6 +174,7 @@ def test_a_night_that_sees_its_hour_late_lets_its_jobs_checkpoint(tmp_path: Path
         connect=lambda: runtime,
         summarize=lambda _store, _runtime, _night, _earlier: NightSummary(),
         write_reports=lambda _night_id: None,
+        write_plain_reports=lambda _night_id: None,
         tell=lambda _ended, _summary, _page: (),
         say=lambda _text: None,
         pause=lambda seconds: cluster.advance_to(cluster.now + seconds),
