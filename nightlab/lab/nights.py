@@ -210,7 +210,7 @@ class _Machine:
         """As `nightlab sweep run` does, up to where it follows the night."""
 
         def pause(seconds: float) -> None:
-            self._look_up()
+            self._wake(self._of_nights)
             is_near = any(night.state is NightState.STOPPING for night in self._running())
             actor.pause(seconds if is_near else LONG_LOOK_S)
 
@@ -237,13 +237,13 @@ class _Machine:
             finally:
                 if living.get(name) is actor:
                     del living[name]
-                    self._look_up()
+                    self._wake(self._of_nights, self._starts)
 
         living[name] = self._stage.add(name, until_it_ends)
 
-    def _look_up(self) -> None:
-        """Have the nights and the starts look again at once."""
-        for actor in (*self._of_nights.values(), *self._starts.values()):
+    def _wake(self, *living: dict[str, Actor]) -> None:
+        """Have them look again at once."""
+        for actor in (actor for some in living for actor in some.values()):
             actor.wake_at(self._cluster.now)
 
     def _kill_all(self, until_s: float) -> None:

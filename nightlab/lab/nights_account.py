@@ -16,6 +16,7 @@ from .people import PersonsJob
 
 WAKE_S = 30.0
 """A machine that slept over the hour gives what ran then so long to checkpoint and leave, after it has woken."""
+DAY_S = 12 * 3600.0
 EPSILON_S = 1e-6
 
 
@@ -144,7 +145,8 @@ class Delay:
     worst_by_day_s: float
     n_woken: int
     worst_woken_s: float
-    """Of those that came when the machine was away over its hour, or right after it was back."""
+    """Of those that came while the machine was away over its hour, or on the day after that: what came meanwhile is
+    there at once when it is back, beside trials that checkpoint, and short work goes first."""
     n_by_night: int
     worst_by_night_s: float
     not_started: tuple[str, ...]
@@ -175,8 +177,8 @@ def delay(days: Days, hours: Sequence[float], waits: Mapping[str, float], contro
 
 
 def _kind(job: PersonsJob, days: Days, hours: Sequence[float]) -> str:
-    away = [span for hour in hours if (span := _away(days, hour))]
-    if any(span.begin <= job.at < span.end + WAKE_S for span in away):
+    away = [(span, hour) for hour in hours if (span := _away(days, hour))]
+    if any(span.begin <= job.at < hour + DAY_S for span, hour in away):
         return "woken"
     return "by_day" if job.is_by_day else "by_night"
 
