@@ -26,6 +26,8 @@ from runtime_client.models.spec import NAME_PATTERN, HangMinutes
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+BRIEF_CHARACTERS = 20_000
+"""Of a research brief at most."""
 
 
 class TaskPart(BaseModel):
@@ -347,7 +349,7 @@ class Task(TaskPart):
     budgets: Budgets
     search: SearchMethod = SearchMethod()
     model: Model | None = None
-    brief: str | None = Field(default=None, max_length=20_000)
+    brief: str | None = Field(default=None, max_length=BRIEF_CHARACTERS)
     """What the researcher wants said to the model: goals, directions not to take, known facts. In the file, the name of
     a text file; here, its text. It can never widen what the session may do."""
     autonomy: Autonomy = Autonomy()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.model_checks import model_checks
 from agent.planner.configuration import canonical, configuration_id, default_params, problems
 from agent.planner.proposers.points import listed
 from agent.planner.seeds import n_pairs_at_most
@@ -52,7 +53,7 @@ def cross_checks(task: Task) -> Iterator[Problem]:
     yield from _seed_checks(task)
     yield from _possible_checks(task)
     yield from _point_checks(task)
-    yield from (Problem(path=path, message=what) for path, what in trust_checks(task))
+    yield from (Problem(path=path, message=what) for path, what in (*trust_checks(task), *model_checks(task)))
 
 
 def _seed_checks(task: Task) -> Iterator[Problem]:

@@ -13,6 +13,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from agent.brief import brief_text
 from agent.task import DataSource, Task
 from agent.task_checks import Problem, cross_checks
 from runtime_client.models import CodeSource, SnapshotMode
@@ -67,7 +68,8 @@ def parse_task(text: str, *, source: Path) -> Task:
     except ValidationError as error:
         raise TaskError(source, explained(error.errors(), data, Task)) from error
     task = _with_address_folder(_with_data_folder(_with_code_folder(task, source), source), source)
-    problems = list(cross_checks(task))
+    task, unread = _with_brief(_with_key_folder(task, source), source)
+    problems = [*unread, *cross_checks(task)]
     if problems:
         raise TaskError(source, problems)
     return task
@@ -263,3 +265,21 @@ def data_in(folder: Path, data: tuple[DataSource, ...]) -> tuple[DataSource, ...
         else one.model_copy(update={"path": str((folder / Path(one.path).expanduser()).absolute())})
         for one in data
     )
+
+
+def _with_key_folder(task: Task, source: Path) -> Task:
+    if task.model is None or task.model.key_file is None:
+        return task
+    path = (source.parent.resolve() / Path(task.model.key_file).expanduser()).absolute()
+    return task.model_copy(update={"model": task.model.model_copy(update={"key_file": str(path)})})
+
+
+def _with_brief(task: Task, source: Path) -> tuple[Task, list[Problem]]:
+    """The task with the text of its brief in the place of the file's name, and why it can not be read."""
+    if task.brief is None:
+        return task, []
+    try:
+        text = brief_text((source.parent.resolve() / Path(task.brief).expanduser()).absolute())
+    except ValueError as error:
+        return task, [Problem(path="brief", message=str(error))]
+    return task.model_copy(update={"brief": text}), []

@@ -33,9 +33,21 @@ Runs = dict[int, Chosen]
 """By number of evaluations."""
 
 
-def portfolio_run(table: Table, repetition: int, more: Callable[[Task], Sequence[Proposer]] = lambda task: ()) -> Runs:
-    """Ours: replicates count as evaluations, and the choice is by standing."""
-    task = table.task(sampler_seed=repetition, trials=CHECKPOINTS[-1] + 1)
+def portfolio_run(
+    table: Table,
+    repetition: int,
+    more: Callable[[Task], Sequence[Proposer]] = lambda task: (),
+    *,
+    watch: Callable[[History], None] = lambda history: None,
+    **of_task: object,
+) -> Runs:
+    """Ours: replicates count as evaluations, and the choice is by standing.
+
+    Args:
+        watch: is given the history after each evaluation.
+        of_task: more of the task.
+    """
+    task = table.task(sampler_seed=repetition, trials=CHECKPOINTS[-1] + 1, **of_task)
     search = chosen_proposers(task, more(task))
     first = DefaultFirst(task)
     history = History.of(())
@@ -47,6 +59,7 @@ def portfolio_run(table: Table, repetition: int, more: Callable[[Task], Sequence
         n_seen[proposal.configuration] = nth + 1
         value = table.look_up(proposal.params, nth, repetition)
         history = history.after([measured(proposal, number, value)])
+        watch(history)
         if number in CHECKPOINTS:
             best = standings(task, history)[0]
             params = params_of(history)[best.configuration]

@@ -175,5 +175,9 @@ class Judged(Protocol):
     """
 
     def judge(self, call_id: int, outcome: Outcome, note: str | None = None) -> None:
-        """`note` says what was wrong, in a sentence."""
+        """`note` says what was wrong, in a sentence.
+
+        Raises:
+            ModelError: it could not be written down.
+        """
         ...

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic
 
-from agent.llm.chat import ChatModel, Judged, Outcome, Reply, Request, Trouble
+from agent.llm.chat import ChatModel, Judged, ModelError, Outcome, Reply, Request, Trouble
 from agent.llm.form import Question
 from agent.llm.menu import MenuItem
 from agent.llm.rung import Rung
@@ -212,8 +212,13 @@ class Asker:
             self._standing = after(self._standing, tried, self._settings.steps)
         if tried.outcome is not Outcome.UNUSABLE or self._judged is None or reply is None:
             return
-        if reply.call_id is not None:
+        if reply.call_id is None:
+            return
+        try:
             self._judged.judge(reply.call_id, tried.outcome, note)
+        except ModelError as error:  # What is wrong with the store, the session learns at its own next write.
+            with self._lock:
+                self._news.append(f"model {self.name}: {error}")
 
     def _tell(self, before: Standing, why: str) -> None:
         after_it, news = self.standing, []

@@ -107,7 +107,7 @@ class CallNeed:
     """What one call of a language model is about to use."""
 
     prompt_tokens: int
-    """Estimated, rather too many than too few."""
+    """Estimated."""
     max_tokens: int
     """Of the answer, as it is wished."""
     least_tokens: int

@@ -145,8 +145,9 @@ def _take_up_answers(deps: Deps) -> bool:
 
 
 def launched(trial: TrialView, job: JobView, now: float) -> TrialView:
-    """The trial with the job that carries it."""
-    return replace(trial, state=TrialState.LAUNCHED, is_submitting=False, job_id=job.job_id, launched_at=now)
+    """The trial with the job that carries it; one whose answer a killed process never saw was launched before now."""
+    launched_at = min(now, job.submitted_at)
+    return replace(trial, state=TrialState.LAUNCHED, is_submitting=False, job_id=job.job_id, launched_at=launched_at)
 
 
 def give_up(deps: Deps, trials: Sequence[TrialView], lines: Sequence[Line], why: str) -> None:

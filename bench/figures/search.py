@@ -35,7 +35,7 @@ def regret50(quick: bool) -> Figure:
 
 def optimism(quick: bool) -> Figure:
     """What is said of the chosen configuration after 50 evaluations, better than its table mean by so much."""
-    ours, control = ([[r[50].optimism for r in runs] for runs in side] for side in (_ours(quick), _control(quick)))
+    ours, control = ([[r[50].optimism for r in runs] for runs in side] for side in (_ours(quick), control_runs(quick)))
     by_table = np.mean(ours, axis=1)
     return Figure(
         id="agent.optimism",
@@ -50,8 +50,10 @@ def optimism(quick: bool) -> Figure:
 
 def rubbish_ratio(quick: bool) -> Figure:
     """Regret after 50 evaluations with a proposer of rubbish in the portfolio, over the control's."""
-    runs = [[portfolio_run(load(name), r, _rubbish) for r in range(_n(quick))] for name in MEASURED]
-    return _ratio("agent.rubbish_ratio", runs, _control(quick), 50, "with a proposer that moves all to random borders")
+    runs = [[portfolio_run(load(name), r, _rubbish) for r in range(n_repetitions(quick))] for name in MEASURED]
+    return ratio_figure(
+        "agent.rubbish_ratio", runs, control_runs(quick), 50, "with a proposer that moves all to random borders"
+    )
 
 
 def proposal_ms(quick: bool) -> Figure:
@@ -80,25 +82,25 @@ def proposal_ms(quick: bool) -> Figure:
     )
 
 
-def _n(quick: bool) -> int:
+def n_repetitions(quick: bool) -> int:
     return 2 if quick else 20
 
 
 @lru_cache(maxsize=2)
 def _ours(quick: bool) -> list[list[Runs]]:
-    return [[portfolio_run(load(name), r) for r in range(_n(quick))] for name in MEASURED]
+    return [[portfolio_run(load(name), r) for r in range(n_repetitions(quick))] for name in MEASURED]
 
 
 @lru_cache(maxsize=2)
-def _control(quick: bool) -> list[list[Runs]]:
-    return [[control_run(load(name), r) for r in range(_n(quick))] for name in MEASURED]
+def control_runs(quick: bool) -> list[list[Runs]]:
+    return [[control_run(load(name), r) for r in range(n_repetitions(quick))] for name in MEASURED]
 
 
 def _regret(figure_id: str, at: int, quick: bool) -> Figure:
-    return _ratio(figure_id, _ours(quick), _control(quick), at, "choice by standing, replicates counted")
+    return ratio_figure(figure_id, _ours(quick), control_runs(quick), at, "choice by standing, replicates counted")
 
 
-def _ratio(figure_id: str, ours: list[list[Runs]], control: list[list[Runs]], at: int, what: str) -> Figure:
+def ratio_figure(figure_id: str, ours: list[list[Runs]], control: list[list[Runs]], at: int, what: str) -> Figure:
     """Upper 95 % bound of the ratio of the means over the tables, repetitions resampled in pairs."""
     first, second = (
         np.array([[runs[at].regret for runs in table] for table in side]).mean(axis=0) for side in (ours, control)

@@ -124,7 +124,9 @@ def _forecasts(folder: Path, store: AgentStore, waiting: list[Gate]) -> dict[int
                 if gate.trial is not None:
                     session = store.session(gate.session_id)
                     task = Task.model_validate_json(session.task_json)
-                    found[gate.gate_id] = client.what_if(trial_job(task, session, gate.trial, fence=session.fence))
+                    found[gate.gate_id] = client.what_if(
+                        trial_job(task, session, gate.trial, fence=max(session.fence, 1))
+                    )
     except RuntimeClientError:
         return found
     return found

@@ -10,6 +10,7 @@ import typer
 from nightlab.output import print_json
 
 from .agent_store import SessionId, known_session
+from .model_check import CHECK_EPILOG, check
 from .options import HomeOption, JsonOption, home_folder
 
 app = typer.Typer(
@@ -19,6 +20,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Example:  nightlab model calls s1",
 )
+
+
+app.command("check", epilog=CHECK_EPILOG)(check)
 
 
 @app.callback()

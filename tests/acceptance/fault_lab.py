@@ -334,13 +334,13 @@ def check_curve(client: RuntimeClient, trial: TrialView, job: JobView) -> None:
     assert trial.value == expected[N_STEPS]
 
 
-def undisturbed(trial: TrialView) -> dict[int, float]:
+def undisturbed(trial: TrialView, *, n_steps: int = N_STEPS) -> dict[int, float]:
     """By running the script alone, with the trial's parameters and seed."""
     given = ["--x", repr(trial.params["x"]), "--seed", str(trial.seed)]
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("NIGHTLAB_", "MLFLOW_"))}
     done = subprocess.run(
         [sys.executable, str(SCRIPTS / "curve.py"), *given],
-        env={**plain, "CURVE_STEPS": str(N_STEPS)},
+        env={**plain, "CURVE_STEPS": str(n_steps)},
         capture_output=True,
         text=True,
         check=True,

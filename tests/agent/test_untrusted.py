@@ -106,10 +106,10 @@ def test_never_more_than_the_limit_is_kept(limit: int, n: int) -> None:
 
 
 def test_giant_text_costs_no_more_than_its_ends() -> None:
-    inside = _inside("head " + "\x1b[0m" * 20_000_000 + " tail", limit=100)
+    inside = _inside("head " + "\x1b[0m" * 1_000_000 + " tail", limit=100)
     assert inside.startswith("head ")
     assert inside.endswith(" tail")
-    assert re.search(r"\[\.\.\. 79,999,99\d characters cut here", inside)
+    assert re.search(r"\[\.\.\. 3,999,9\d\d characters cut here", inside)
 
 
 def test_a_label_is_one_short_line() -> None:
