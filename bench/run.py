@@ -54,6 +54,7 @@ MEASURES = {
     "model.weak_ratio": "model:weak_ratio",
     "agent.null_sessions_percent": "trust:null_sessions_percent",
     "agent.power_percent": "trust:power_percent",
+    "sweeps.nights": "nights:nights",
     "cli.help_ms": "cli:help_ms",
 }
 """Figure id -> module of `bench.figures` and function; imported on use, so that groups do not load each other."""

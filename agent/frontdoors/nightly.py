@@ -12,6 +12,7 @@ import argparse
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from agent.frontdoors.process import leave_on_signals, tie_to_parent
@@ -38,8 +39,16 @@ def main(arguments: list[str] | None = None) -> int:
     if given.parent_pid is not None and not tie_to_parent(given.parent_pid):
         return 0
     store = AgentStore.open(given.home)
+    deps = night_deps(
+        given.home,
+        store,
+        connect=lambda: RuntimeClient.from_home(given.home),
+        say=_say,
+        should_leave=leaving.is_set,
+        pause=lambda seconds: _wait(leaving, seconds),
+    )
     try:
-        run_night(given.night, night_deps(given.home, store, leaving))
+        run_night(given.night, deps)
     except (NightNotFound, NightHeld) as error:
         print(error, file=sys.stderr)
         return 1
@@ -48,12 +57,16 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def night_deps(home: Path, store: AgentStore, leaving: threading.Event) -> NightDeps:
-    """The real world around a night: the runtime of this home, its pages, who is told."""
-
-    def connect() -> Runtime:
-        return RuntimeClient.from_home(home)
-
+def night_deps(
+    home: Path,
+    store: AgentStore,
+    *,
+    connect: Callable[[], Runtime],
+    say: Callable[[str], None],
+    should_leave: Callable[[], bool],
+    pause: Callable[[float], None],
+) -> NightDeps:
+    """The world around a night of this home: its pages, who is told; the rest as `NightDeps` says."""
     morning = MorningDeps(home=home, nights=NightStore(store), store=store, connect=connect, clock=store.clock)
 
     def write(night_id: str) -> Path | None:
@@ -69,12 +82,6 @@ def night_deps(home: Path, store: AgentStore, leaving: threading.Event) -> Night
     def tell(night: NightView, summary: NightSummary, page: Path | None) -> tuple[str, ...]:
         return tell_of(night, summary, report=page)
 
-    def say(text: str) -> None:
-        print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}", file=sys.stderr, flush=True)
-
-    def pause(seconds: float) -> None:
-        leaving.wait(seconds)
-
     return NightDeps(
         store=store,
         connect=connect,
@@ -83,9 +90,17 @@ def night_deps(home: Path, store: AgentStore, leaving: threading.Event) -> Night
         write_plain_reports=write_plain,
         tell=tell,
         say=say,
-        should_leave=leaving.is_set,
+        should_leave=should_leave,
         pause=pause,
     )
+
+
+def _say(text: str) -> None:
+    print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+def _wait(leaving: threading.Event, seconds: float) -> None:
+    leaving.wait(seconds)
 
 
 if __name__ == "__main__":

@@ -23,10 +23,13 @@ from agent.task import Task
 from agent.tools.errors import ToolError
 from agent.tools.jobs import cancel_jobs, live_jobs
 from runtime_client.errors import RuntimeClientError
+from runtime_client.models import JobView
 from runtime_client.protocol import Runtime
 
 EMPTY_WAIT_S = 30.0
 """How long the end waits, besides their grace, for jobs that were cancelled; and for a runtime that is away."""
+LEAVE_WAIT_S = 10.0
+"""Beyond their grace, jobs that are checkpointing are left to it so long; then they are cancelled."""
 AWAY_WAIT_S = 600.0
 """The same for a runtime that is away, where jobs have no hour of their own by which they are over."""
 WHOLE_ENDINGS = 2
@@ -114,7 +117,8 @@ def _await_sessions(nights: NightStore, night: NightView, deps: NightDeps) -> No
 
 def _emptied(night: NightView, deps: NightDeps) -> Runtime | None:
     """Nothing of its sessions runs or waits any more. None: the runtime is away and stays so, or jobs do not leave."""
-    leave_s = EMPTY_WAIT_S + grace_s(night)
+    own_s = grace_s(night) + LEAVE_WAIT_S
+    leave_s = own_s + EMPTY_WAIT_S
     away_s = EMPTY_WAIT_S if night.finish_by is not None else AWAY_WAIT_S
     waited = 0.0  # counted, not measured: a process that was suspended still looks again
     while True:
@@ -123,7 +127,8 @@ def _emptied(night: NightView, deps: NightDeps) -> Runtime | None:
             live = _live_jobs(runtime, night, deps)
             if not live:
                 return runtime
-            cancel_jobs(runtime, live, reason=f"{night.night_id} is over")
+            late = [job.job_id for job in live if job.state != "stopping" or waited >= own_s]
+            cancel_jobs(runtime, late, reason=f"{night.night_id} is over")
             is_late = waited > leave_s
         except (RuntimeClientError, ToolError) as error:
             deps.say(f"{night.night_id}: waiting for the runtime: {error}")
@@ -134,9 +139,9 @@ def _emptied(night: NightView, deps: NightDeps) -> Runtime | None:
         waited += LOOK_EVERY_S
 
 
-def _live_jobs(runtime: Runtime, night: NightView, deps: NightDeps) -> list[str]:
+def _live_jobs(runtime: Runtime, night: NightView, deps: NightDeps) -> list[JobView]:
     """Of its sessions, but for those that the next night has taken up."""
     mine = [cell.session_id for cell in night.cells if cell.session_id is not None]
     if night.state is NightState.ENDED:
         mine = [one for one in mine if deps.store.session(one).night_id == night.night_id]
-    return [job_id for session_id in mine for job_id in live_jobs(runtime, session_id)]
+    return [job for session_id in mine for job in live_jobs(runtime, session_id).values()]

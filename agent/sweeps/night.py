@@ -10,7 +10,8 @@ from agent.sweeps.views import NightOutcome
 
 AT_WORK = (SessionState.RUNNING, SessionState.STOPPING)
 SLACK_S = 60.0
-"""After its hour, so long its sessions may take to conclude by themselves; then the night ends without them."""
+"""After its hour was seen to have come, so long its sessions may take to conclude by themselves; then the night ends
+without them."""
 
 
 def patience_s(grace_s: float) -> float:
@@ -77,17 +78,20 @@ def next_step(
     cells_at_once: int,
     finish_by: float | None,
     stop: AskedToStop | None,
+    over_since: float | None,
     now: float,
 ) -> Next:
     """
     Args:
         cells: in the order in which they start.
         stop: None: nobody wants it to end early.
+        over_since: when its process first saw that its hour has come, which a machine that slept or a process that
+            was dead sees late; None: it sees it now, or the hour has not come.
     """
     is_over = finish_by is not None and now >= finish_by
     working = tuple(cell.position for cell in cells if cell.state in AT_WORK)
     if stop is not None or is_over:
-        is_late = finish_by is not None and now >= finish_by + SLACK_S
+        is_late = is_over and over_since is not None and now >= over_since + SLACK_S
         is_stop_late = stop is not None and now >= stop.at + patience_s(stop.grace_s)
         if working and not is_late and not is_stop_late:
             return StopAll(positions=working)

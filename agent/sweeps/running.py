@@ -61,15 +61,19 @@ def _live(nights: NightStore, night_id: str, fence: int, deps: NightDeps) -> Nig
         resumed = nights.resume_sessions(night_id)
         if resumed:
             deps.say(f"{night_id}: {', '.join(resumed)} of the night before go on first")
+    over_since: float | None = None
     while not deps.should_leave():
-        night = nights.night(night_id)
+        night, now = nights.night(night_id), deps.store.clock()
         step = next_step(
             [_facts(deps.store, cell) for cell in night.cells],
             cells_at_once=sweep.cells_at_once,
             finish_by=night.finish_by,
             stop=_asked_to_stop(nights, night),
-            now=deps.store.clock(),
+            over_since=over_since,
+            now=now,
         )
+        if over_since is None and night.finish_by is not None and now >= night.finish_by:
+            over_since = now
         match step:
             case Continue(start=positions):
                 for position in positions:

@@ -126,15 +126,18 @@ def _followed(nights: NightStore, night: NightView, upkeep: _Upkeep) -> NightVie
     Raises:
         Failure: it has not, long after its hour.
     """
+    over_since: float | None = None  # a suspended machine sees its hour late
     while night.settled_at is None:
         now = time.time()
         if night.ended_at is not None and now > night.ended_at + SETTLE_S:
             note(f"{night.night_id} has ended; its page and its messages are still to come")
             return night
-        if night.ended_at is None and night.finish_by is not None and now > night.finish_by + SLACK_S:
+        if over_since is None and night.finish_by is not None and now >= night.finish_by:
+            over_since = time.monotonic()
+        if night.ended_at is None and over_since is not None and time.monotonic() > over_since + SLACK_S:
             raise work_failed(
-                f"{night.night_id} has not ended, {SLACK_S:.0f} s after its hour; see nightlab status and the logs "
-                f"below {upkeep.folder / 'logs'}",
+                f"{night.night_id} has not ended, {SLACK_S:.0f} s after its hour had come; see nightlab status and "
+                f"the logs below {upkeep.folder / 'logs'}",
                 code="night_not_ended",
             )
         upkeep.look()

@@ -155,6 +155,22 @@ class LabCluster:
         self._heap = moved
         self.now = until_s
 
+    def kill_all(self, until_s: float) -> None:
+        """Everything is killed now, the server and all training, and is up again later.
+
+        Work that was not saved is lost; what was to happen meanwhile happens then.
+        """
+        killed = list(self._running.values())
+        for job in killed:
+            assert job.execution is not None, "it runs"
+            job.log_until(self.now)
+            if job.execution.notice_s is None:
+                job.execution.notice_s = self.now
+        self.now = until_s
+        for job in killed:
+            assert job.execution is not None, "nobody was there to end it"
+            self._exit(job, job.execution, None, is_saved=False)
+
     def next_s(self) -> float | None:
         """When something happens next; None: nothing is to come."""
         times = [self._wake_s, self._heap[0][0] if self._heap else None]
@@ -276,7 +292,11 @@ class LabCluster:
         if job.execution is execution:
             self._exit(job, execution, exit_code, is_saved=is_saved)
 
-    def _exit(self, job: LabJob, execution: Execution, exit_code: int, *, is_saved: bool) -> None:
+    def _exit(self, job: LabJob, execution: Execution, exit_code: int | None, *, is_saved: bool) -> None:
+        """
+        Args:
+            exit_code: None: nobody was there who could tell.
+        """
         draft = self._draft()
         job.log_until(self.now)
         self._report_checkpoint(draft, job)
@@ -293,6 +313,7 @@ class LabCluster:
             peak_memory_mb=job.course.peak_memory_mb,
             log_tail=job.course.output if is_own_end else "",
             checkpoint_step=job.n_checkpoints or None,
+            supervisor_lost=exit_code is None,
         )
         self._report(draft, exited, job)
         job.saved_s = done_s if is_saved else execution.saved_s(self.now)

@@ -35,8 +35,9 @@ class PersonsJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Habits:
-    """How much people do."""
+    """How much people do, and when."""
 
+    day_hours: tuple[float, float] = DAY_HOURS
     critical_a_day: float = 12.0
     """Mean number of critical jobs between the hours of work."""
     normal_a_day: float = 20.0
@@ -55,7 +56,7 @@ def jobs_of_days(days: Sequence[date], zone: tzinfo, habits: Habits) -> list[Per
 
 def _of_day(day: date, zone: tzinfo, habits: Habits) -> Iterator[PersonsJob]:
     numbers = random.Random(f"{habits.seed} {day.isoformat()}")
-    begin, end = DAY_HOURS
+    begin, end = habits.day_hours
     for kind, mean in (("critical", habits.critical_a_day), ("normal", habits.normal_a_day)):
         for k, hour in enumerate(_arrivals(numbers, begin, end, mean)):
             yield _job(f"{day.isoformat()}-{kind}-{k}", kind, day, hour, zone, habits, numbers)

@@ -16,6 +16,7 @@ from runtime.model.nouns import Node
 from runtime.scheduling.policy import Policy
 from runtime.simulator.workload import Costs
 from runtime_client.models import JobSpec, JobView
+from runtime_client.protocol import Runtime
 
 from .background import Background
 from .cluster import LabCluster
@@ -79,7 +80,7 @@ def live_together(
             task = setting.task.model_copy(update={"sampler_seed": setting.task.sampler_seed + draw})
             session = store.create_session(task)
             draw_of[session.session_id] = draw
-            stage.add(session.session_id, _life(store, runtime, stage, session.session_id, home, change))
+            stage.add(session.session_id, session_life(store, runtime, stage, session.session_id, home, change))
         if setting.background is not None:
             setting.background.arrive(cluster, lambda: _all_ended(store))
         stage.run()
@@ -93,14 +94,16 @@ def live_alone(setting: Setting, draw: int, home: Path, *, change: DepsChange | 
     return live_together(setting, [draw], home, change=change)[0]
 
 
-def _life(
+def session_life(
     store: AgentStore,
-    runtime: SimulatedRuntime,
+    runtime: Runtime,
     stage: Stage,
     session_id: str,
     home: Path,
-    change: DepsChange | None,
+    change: DepsChange | None = None,
 ) -> Callable[[Actor], None]:
+    """What a process of a session does."""
+
     def live(actor: Actor) -> None:
         deps = SessionDeps(
             store=store,

@@ -19,6 +19,7 @@ def step(
     asked: NightOutcome | None = None,
     n: int = 1,
     finish_by: float | None = 100.0,
+    since: float | None = None,
     **more: bool,
 ) -> Next:
     cells = [
@@ -26,7 +27,7 @@ def step(
         for place, state in enumerate(states)
     ]
     stop = None if asked is None else AskedToStop(outcome=asked, at=0.0, grace_s=GRACE_S)
-    return next_step(cells, cells_at_once=2, finish_by=finish_by, stop=stop, now=now)
+    return next_step(cells, cells_at_once=2, finish_by=finish_by, stop=stop, over_since=since, now=now)
 
 
 def outcome(found: Next) -> NightOutcome:
@@ -46,13 +47,20 @@ def test_what_the_night_before_left_goes_on_alone_and_first() -> None:
     assert step(DONE, None, is_resumed=True) == Continue(start=(1,))
 
 
-@pytest.mark.parametrize("now", [100.0, 100.0 + SLACK_S - 1])
-def test_at_its_hour_all_that_is_at_work_is_stopped_and_nothing_starts(now: float) -> None:
-    assert step(RUN, STOPPING, None, now=now) == StopAll(positions=(0, 1))
+@pytest.mark.parametrize(
+    ("now", "since"),
+    [(100.0, None), (100.0 + SLACK_S - 1, 100.0), (9000.0, None), (9000.0 + SLACK_S - 1, 9000.0)],
+    ids=["its hour", "soon after it", "woken long after it", "soon after that"],
+)
+def test_once_its_hour_is_seen_all_that_is_at_work_is_stopped_and_nothing_starts(
+    now: float, since: float | None
+) -> None:
+    assert step(RUN, STOPPING, None, now=now, since=since) == StopAll(positions=(0, 1))
 
 
-def test_it_ends_after_its_hour_whatever_its_sessions_do() -> None:
-    assert outcome(step(RUN, None, now=100.0 + SLACK_S)) is NightOutcome.DEADLINE
+@pytest.mark.parametrize("since", [100.0, 9000.0])
+def test_it_ends_a_minute_after_that_whatever_its_sessions_do(since: float) -> None:
+    assert outcome(step(RUN, None, now=since + SLACK_S, since=since)) is NightOutcome.DEADLINE
 
 
 def test_what_was_finished_by_the_hour_is_done() -> None:
