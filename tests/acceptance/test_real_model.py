@@ -1,4 +1,4 @@
-"""A whole session on real training with a real, small and slow language model: it may help little, and hurts nothing."""
+"""A whole session on real training with a real, small, slow language model: it may help little, and hurts nothing."""
 
 from __future__ import annotations
 
