@@ -14,21 +14,15 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from agent.checkpoints import quiet_environment
 from agent.frontdoors.process import leave_on_signals, tie_to_parent
 from agent.session import SessionDeps, run_session
-from agent.store.fenced import FencedWriter
 from agent.store.store import AgentStore, SessionHeld, SessionNotFound, SessionNotRunnable
 from agent.store.views import ActivityView, LookView, PlanView, SessionView, TrialView
-from agent.task import Task
 from agent.waiting import EventPump, Waiter
 from runtime_client.client import RuntimeClient
 from runtime_client.protocol import Runtime
-
-if TYPE_CHECKING:
-    from agent.llm.ladder import Asker
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -65,11 +59,6 @@ def session_deps(home: Path, store: AgentStore, leaving: threading.Event) -> Ses
     def pause(seconds: float) -> None:
         leaving.wait(seconds)
 
-    def open_asker(task: Task, writer: FencedWriter) -> Asker:
-        from agent.llm.asking import asker_of
-
-        return asker_of(task, home / "sessions", writer)
-
     return SessionDeps(
         store=store,
         connect=connect,
@@ -78,7 +67,6 @@ def session_deps(home: Path, store: AgentStore, leaving: threading.Event) -> Ses
         write_report=report_writer(home, store, connect),
         should_leave=leaving.is_set,
         pause=pause,
-        open_asker=open_asker,
     )
 
 

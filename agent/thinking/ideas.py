@@ -43,6 +43,16 @@ class Idea(_Part):
     gain: float | None = Field(default=None, description="expected gain over the default; positive is better")
     chance: float | None = Field(default=None, description="from 0 to 1: that it beats the default")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _with_parameters_apart(cls, given: object) -> object:
+        """Small models write the parameters beside the reason instead of under a name of their own."""
+        if not isinstance(given, dict) or "parameters" in given:
+            return given
+        beside = {name: value for name, value in given.items() if name not in cls.model_fields}
+        own = {name: value for name, value in given.items() if name in cls.model_fields}
+        return {**own, "parameters": beside} if beside else given
+
 
 class Again(_Part):
     """A measured trial whose configuration should be measured on another seed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,12 @@ from model_endpoint import (
 from pydantic import BaseModel
 
 import prompts
-from agent.llm.asking import asker_of, tried
 from agent.llm.chat import Finish, Message, ModelError, ReplySchema, Request, Role, Tool, Trouble
 from agent.llm.guard import Calls
+from agent.llm.of_session import open_asker
 from agent.llm.openai_chat import Endpoint, OpenAIChat
 from agent.llm.opening import open_model
+from agent.llm.standing import tried
 from agent.store.calls import model_calls_of
 from agent.store.fenced import FencedWriter
 from agent.store.store import AgentStore
@@ -297,21 +299,28 @@ def test_a_session_asks_the_model_that_its_task_names_and_remembers_how_it_answe
         task = a_task(model={"name": "tiny", "base_url": endpoint.base_url, "rung": "schema"})
         session_id = store.create_session(task).session_id
         writer = FencedWriter(store, session_id, store.claim(session_id, os.getpid()))
-        asked = asker_of(task, tmp_path, writer, environ={}).ask(prompt, Word)
+        with ExitStack() as until:
+            asker = open_asker(task, writer, folder=tmp_path, until=until, running_device_seconds=lambda: 0.0)
+            assert asker is not None
+            asked = asker.ask(prompt, Word)
     assert asked.value == Word(word="hello")
     calls = model_calls_of(store, session_id)
     assert [(call.rung, call.outcome) for call in calls] == [("schema", "unusable"), ("schema", "used")]
-    assert [(one.rung, one.outcome) for one in tried(calls)] == [("schema", "unusable"), ("schema", "used")]
+    told = [tried(call.rung, call.outcome, call.at) for call in calls]
+    assert [(one.rung, one.outcome) for one in told if one] == [("schema", "unusable"), ("schema", "used")]
     assert store.session(session_id).tokens == 36
 
 
-def test_a_model_that_can_not_be_opened_is_told_and_the_session_goes_on(tmp_path: Path) -> None:
+def test_a_model_that_can_not_be_opened_is_told_and_the_session_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     store = AgentStore.open(tmp_path)
     task = a_task(model={"name": "tiny"})
     session_id = store.create_session(task).session_id
     writer = FencedWriter(store, session_id, store.claim(session_id, os.getpid()))
-    prompt = prompts.Rendered(system="", user="Say a word.", name="check", version="v1")
-    asked = asker_of(task, tmp_path, writer, environ={}).ask(prompt, Word)
-    assert (asked.value, asked.trouble) == (None, Trouble.UNAUTHORIZED)
+    with ExitStack() as until:
+        assert open_asker(task, writer, folder=tmp_path, until=until, running_device_seconds=lambda: 0.0) is None
     said = store.activity(session_id)[-1].text
     assert said.startswith("the session goes on without its model: there is no key for")

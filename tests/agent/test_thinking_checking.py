@@ -170,3 +170,8 @@ def test_every_proposal_lies_in_the_space() -> None:
     found = answered(an_inquiry(task, a_search(task, 3), n=50), trials=wild)
     assert found.proposals
     assert all(problems(proposal.params, task) == [] for proposal in found.proposals)
+
+
+def test_parameters_beside_the_reason_are_read_as_what_they_are() -> None:
+    [proposal] = answered(an_inquiry(), trials=[{"x": 0.83, "kind": "b", "why": "higher", "chance": 0.4}]).proposals
+    assert (proposal.params, proposal.why) == ({"x": 0.83, "kind": "b"}, "higher")

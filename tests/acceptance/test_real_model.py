@@ -1,0 +1,62 @@
+"""A whole session on real training with a real, small, slow language model: it may help little, and hurts nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fault_lab import FaultLab, with_this_python
+
+from agent.planner.configuration import problems
+from agent.planner.portfolio import CONTROL
+from agent.store.calls import model_calls_of
+from agent.store.views import Purpose, SessionState
+from agent.task import Model
+from agent.task_file import load_task
+from agent.thinking.thinker import MODEL
+
+pytestmark = pytest.mark.real_model
+
+URL = "NIGHTLAB_TEST_MODEL_URL"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "digits"
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[FaultLab]:
+    if URL not in os.environ:
+        pytest.skip(f"{URL} is not set: the address of an endpoint on this machine, such as http://127.0.0.1:8081/v1")
+    with FaultLab(tmp_path / "home") as lab:
+        yield lab
+
+
+def test_a_session_on_digits_with_a_real_model_ends_well(
+    lab: FaultLab, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "digits"
+    shutil.copytree(EXAMPLE, folder)
+    task = with_this_python(load_task(folder / "task.yaml"))
+    model = Model(
+        name=os.environ.get("NIGHTLAB_TEST_MODEL", "qwen"),
+        base_url=os.environ[URL],
+        context_tokens=4096,
+        max_tokens=400,
+        batch=3,
+    )
+    search = task.search.model_copy(update={"use": ("sampler", "refiner", "replicator", "model")})
+    budgets = task.budgets.model_copy(update={"tokens": 200_000})
+    session_id = lab.start_session(task.model_copy(update={"model": model, "search": search, "budgets": budgets}))
+    ended = lab.await_end(session_id, within_s=900)
+    assert ended.state is SessionState.FINISHED, ended.message
+    calls = model_calls_of(lab.store, session_id)
+    assert calls, "the model was asked"
+    assert ended.tokens == sum(one.prompt_tokens + one.completion_tokens for one in calls) <= 200_000
+    searched = [t for t in lab.trials(session_id) if t.purpose is Purpose.SEARCH]
+    assert [problems(t.params, task) for t in searched] == [[]] * len(searched)
+    names = [t.suggested_by for t in searched]
+    assert names.count(CONTROL) + names.count("default") >= task.search.control_share * len(names)
+    lost = sum(one.outcome != "used" for one in calls)
+    with capsys.disabled():
+        print(f"\n{len(calls)} calls, {lost} lost, {ended.tokens} tokens, {names.count(MODEL)} trials of the model")
