@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agent.task import Task
+from agent.thinking.room import CONTEXT_TOKENS, LEAST_PROMPT_TOKENS, beside_prompt
 
-LEAST_PROMPT_TOKENS = 1_500
-"""A question with less room than this would leave out what it is about."""
+LEAST_ANSWER_TOKENS = 256
+"""Shorter answers hold no more than one idea."""
 
 
 def model_checks(task: Task) -> Iterator[tuple[str, str]]:
@@ -29,15 +30,20 @@ def model_checks(task: Task) -> Iterator[tuple[str, str]]:
 
 
 def _room_checks(task: Task) -> Iterator[tuple[str, str]]:
-    """The question, its answer, and the answer once more have to fit together."""
+    """The question, its answer, and the answer once more have to fit together, else the model is never asked."""
     model = task.model
-    if model is None or model.context_tokens is None:
+    if model is None:
         return
-    needed = LEAST_PROMPT_TOKENS + 2 * model.max_tokens
-    if model.context_tokens < needed:
-        yield (
-            "model.context_tokens",
-            f"{model.context_tokens:,} has no room for a question of {LEAST_PROMPT_TOKENS:,} tokens and two answers of "
-            f"model.max_tokens ({model.max_tokens:,}): {needed:,} are needed; lower model.max_tokens, or let the "
-            "server keep a longer context",
-        )
+    context = model.context_tokens or CONTEXT_TOKENS
+    beside = beside_prompt(task)
+    needed = LEAST_PROMPT_TOKENS + beside + 2 * model.max_tokens
+    if context >= needed:
+        return
+    most = (context - LEAST_PROMPT_TOKENS - beside) // 2
+    lower = f"lower model.max_tokens to {most:,}, or " if most >= LEAST_ANSWER_TOKENS else ""
+    let = "let the server keep a longer context and say so in model.context_tokens"
+    yield (
+        "model.context_tokens",
+        f"{context:,} has no room for a question of {LEAST_PROMPT_TOKENS:,} tokens, {beside:,} for the form of the "
+        f"answer, and two answers of model.max_tokens ({model.max_tokens:,}): {needed:,} are needed; {lower}{let}",
+    )

@@ -246,7 +246,7 @@ class Model(TaskPart):
     rung: Literal["tools", "schema", "fenced", "menu"] = "tools"
     """The best way of answering that it is asked for; the session steps down from there by itself."""
     context_tokens: int | None = Field(default=None, ge=512)
-    """What fits into the model; None: as the endpoint says, else 8,192."""
+    """What fits into the model; None: 8,192 are assumed. `nightlab model check` tells what the endpoint says."""
     max_tokens: int = Field(default=1024, ge=64)
     """Of one answer."""
     call_seconds: Positive = 120.0

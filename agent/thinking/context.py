@@ -23,13 +23,11 @@ from agent.store.views import SuggestionView
 from agent.task import CategoricalParameter, FloatParameter, IntParameter, Parameter, Task
 from agent.thinking import tables
 from agent.thinking.lessons import Lesson
+from agent.thinking.room import PROMPT_TOKENS
 from agent.thinking.tables import Table
 
 PROMPT = "suggest"
 """Its name, and the purpose of the calls in the accounts."""
-PROMPT_TOKENS = 5_000
-"""The most that a prompt has, estimated as in `agent.llm.counting`; the worst case that an endpoint has to take beside
-its answer and the answer's schema."""
 ROWS = (12, 8, 5, 3, 2)
 """Rows of each table, the largest that fits."""
 _CURVE_POINTS = 6

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 
 from agent.ahead import Ahead
 from agent.deps import Memory
-from agent.llm.counting import tokens_of
 from agent.llm.ladder import Asker
 from agent.planner.budget import Spend
 from agent.planner.curve import Point
@@ -16,28 +14,17 @@ from agent.planner.ranking import ranking
 from agent.store.lessons import LessonBook
 from agent.store.shelf import Shelf
 from agent.store.views import SuggestionView, TrialView
-from agent.task import Model, Task
+from agent.task import Task
 from agent.thinking.beside import Start, in_a_thread
-from agent.thinking.context import PROMPT_TOKENS, Situation
-from agent.thinking.ideas import ideas_of
+from agent.thinking.context import Situation
+from agent.thinking.room import prompt_limit
 from agent.thinking.thinker import ModelThinker
 from agent.tools.curves import read_points
 from agent.tools.errors import FixAndRetry
 from runtime_client.protocol import Runtime
 
-CONTEXT_TOKENS = 8_192
-"""Of a model of which neither the task nor the endpoint says how much fits into it."""
-MARGIN_TOKENS = 400
-"""For the frame around a question: roles, the form of the answer, what is said when an answer has to be given again."""
 _N_RUNNING = 6
 """Running trials whose curves are shown; the newest."""
-
-
-def prompt_limit(task: Task, model: Model) -> int:
-    """Tokens of a prompt at most: what is left beside schema, answer, and the same answer once more."""
-    schema = tokens_of(json.dumps(ideas_of(task).model_json_schema()))
-    context = model.context_tokens or CONTEXT_TOKENS
-    return min(PROMPT_TOKENS, context - 2 * model.max_tokens - schema - MARGIN_TOKENS)
 
 
 def open_thinking(

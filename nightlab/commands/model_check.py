@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agent.llm.chat import ModelError
     from agent.llm.check import RungTried, Tried
     from agent.planner.readiness import Finding
-    from agent.task import Model
+    from agent.task import Model, Task
 
 CHECK_EPILOG = """\b
 Examples:
@@ -32,7 +32,7 @@ _NO_ANSWER = ("unreachable", "rate_limited", "timed_out", "failed")
 _WORDS = {
     "right": "right",
     "aside": "right, in another form than was asked for",
-    "wrong": "wrong answer",
+    "wrong": "wrong answer in a form that can be read",
     "unusable": "no answer that can be read",
     "refused": "the endpoint does not take it",
     "silent": "no reply",
@@ -64,16 +64,16 @@ def check(
     key is wrong, 3 if nobody answers.
     """
     from agent.llm.chat import ModelError
-    from agent.llm.check import findings, try_rungs
+    from agent.llm.check import try_rungs
     from agent.llm.guard import calls_allowed
     from agent.llm.listing import look
     from agent.llm.openai_chat import Endpoint, OpenAIChat
     from agent.llm.opening import base_url_of, key_of
     from agent.llm.prices import known_price
     from agent.planner.readiness import Level
-    from agent.thinking.context import PROMPT_TOKENS
+    from agent.thinking.fitness import Known, findings
 
-    model = _model(task_file, name, base_url, key_file)
+    model, task = _model(task_file, name, base_url, key_file)
     quiet = as_json
     try:
         url = base_url_of(model, os.environ)
@@ -87,14 +87,9 @@ def check(
     chat = OpenAIChat(Endpoint(base_url=url, model=model.name, key=key, calls=calls))
     tried = try_rungs(chat, model, say=(lambda _: None) if quiet else _print_rung)
     chat.close()
-    found = findings(
-        tried,
-        model,
-        context_tokens=model.context_tokens or listing.context_tokens,
-        prompt_tokens=PROMPT_TOKENS,
-        names=listing.names,
-        price=model.price or known_price(model.name, url),
-    )
+    price = model.price or known_price(model.name, url)
+    known = Known(context_tokens=listing.context_tokens, names=listing.names, price=price)
+    found = findings(tried, model, known, task=task)
     if as_json:
         print_json(_data(model, url, tried, found))
     else:
@@ -104,8 +99,10 @@ def check(
         raise typer.Exit(_exit_code(problem.code))
 
 
-def _model(task_file: Path | None, name: str | None, base_url: str | None, key_file: Path | None) -> Model:
-    """Of the task, or of the options.
+def _model(
+    task_file: Path | None, name: str | None, base_url: str | None, key_file: Path | None
+) -> tuple[Model, Task | None]:
+    """Of the task, with it, or of the options.
 
     Raises:
         Failure: both, neither, or a task without a model.
@@ -121,11 +118,11 @@ def _model(task_file: Path | None, name: str | None, base_url: str | None, key_f
         if task.model is None:
             what = "--task: the task names no model; add model: {name: ...} and name model in search.use"
             raise wrong_use(what, code="no_model", path="model")
-        return task.model
+        return task.model, task
     if name is None or not 0 < len(name.strip()) <= 200:
         raise wrong_use("say which model: --task TASK.yaml, or --model NAME", code="no_model", path="model")
     path = None if key_file is None else str(key_file.expanduser().absolute())
-    return Model(name=name.strip(), base_url=base_url, key_file=path)
+    return Model(name=name.strip(), base_url=base_url, key_file=path), None
 
 
 def _failure(error: ModelError) -> Failure:
@@ -142,7 +139,7 @@ def _exit_code(code: str) -> ExitCode:
 
 def _print_rung(one: RungTried) -> None:
     took = "" if one.took_s is None else f", {duration(one.took_s)}"
-    again = f" at the {one.n_tries}nd try" if one.n_tries > 1 and one.is_reached else ""
+    again = f" at the {one.n_tries}nd try" if one.n_tries > 1 and one.is_right else ""
     why = f": {one.note}" if one.note else ""
     print_words(f"  {one.rung.value:8} {_WORDS[one.came.value]}{again}{took}{why}")
 
@@ -155,12 +152,13 @@ def _print_findings(found: list[Finding]) -> None:
 
 
 def _data(model: Model, url: str, tried: Tried, found: list[Finding]) -> dict[str, Any]:
-    from agent.llm.check import reached
+    from agent.thinking.fitness import reached
 
+    best = reached(tried.rungs, model)
     return {
         "model": model.name,
         "base_url": url,
-        "rung": reached(tried.rungs, model).value,
+        "rung": "none" if best is None else best.rung.value,
         "rungs": [asdict(one) for one in tried.rungs],
         "speed": asdict(tried.speed),
         "findings": [asdict(one) for one in found],

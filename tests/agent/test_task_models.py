@@ -8,6 +8,7 @@ import pytest
 
 from agent.task import BRIEF_CHARACTERS, Task
 from agent.task_file import TaskError, parse_task
+from agent.thinking.room import beside_prompt, prompt_limit
 
 TASK = """
 task: digits
@@ -88,11 +89,21 @@ def test_a_model_that_nobody_asks_is_told_with_how_to_use_it(tmp_path: Path) -> 
     assert "use: [sampler, random, refiner, replicator, model]" in message
 
 
-def test_a_context_without_room_for_a_question_and_two_answers_is_refused(tmp_path: Path) -> None:
-    assert _parsed(USE + "model: {name: m, context_tokens: 3548}\n", tmp_path).model is not None
-    ((path, message),) = _problems(USE + "model: {name: m, context_tokens: 3547}\n", tmp_path)
+def test_a_context_without_room_for_a_question_its_form_and_two_answers_is_refused(tmp_path: Path) -> None:
+    task = _parsed(USE + "model: {name: m, context_tokens: 6000}\n", tmp_path)
+    needed = 1_500 + 2 * 1_024 + beside_prompt(task)
+    fitting = _parsed(USE + f"model: {{name: m, context_tokens: {needed}}}\n", tmp_path)
+    assert fitting.model is not None
+    assert prompt_limit(fitting, fitting.model) == 1_500
+    ((path, message),) = _problems(USE + f"model: {{name: m, context_tokens: {needed - 1}}}\n", tmp_path)
     assert path == "model.context_tokens"
-    assert "3,548 are needed" in message
+    assert f"{needed:,} are needed; lower model.max_tokens to 1,023" in message
+
+
+def test_answers_too_long_for_the_context_that_is_assumed_are_refused_too(tmp_path: Path) -> None:
+    ((path, message),) = _problems(USE + "model: {name: m, max_tokens: 4000}\n", tmp_path)
+    assert path == "model.context_tokens"
+    assert "8,192 has no room" in message
 
 
 def test_what_was_read_once_is_a_task_again_without_its_files(tmp_path: Path) -> None:
