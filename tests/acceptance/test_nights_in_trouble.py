@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from command import nightlab
-from fault_lab import eventually
-from night_lab import NightLab, Plan, check_each_once
+from fault_lab import eventually, processes_with
+from night_lab import NightLab, Plan, check_each_once, clock_text, in_s
 
 from agent.sweeps.views import NightOutcome
 
@@ -71,3 +73,34 @@ def test_a_night_on_a_full_disk_says_so_and_goes_on_when_there_is_space(tmp_path
         assert said.exit_code == 0, said.err
         assert lab.night().outcome is NightOutcome.DONE
         check_each_once(lab)
+
+
+def test_the_runtime_clears_the_jobs_by_the_hour_while_all_of_the_agent_is_stopped_and_the_night_ends_when_it_goes_on(
+    tmp_path: Path,
+) -> None:
+    with NightLab(tmp_path, Plan(n_points=4, n_seeds=2, n_steps=400, pause_s=0.2, grace_s=2.0)) as lab:
+        lab.up_once(stay=True)
+        hour = in_s(30)
+        lab.write_sweep(finish_by=clock_text(hour))
+        start = lab.sweep_run("--json")
+        eventually(lambda: lab.starts_file.exists(), what="the first trial")
+        stopped = [lab.service_pid("agent"), *processes_with(lab.home, "agent.frontdoors")]
+        assert len(stopped) >= 3, "the service, the night and its session"
+        assert time.time() < hour - 5.0
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+
+        eventually(lambda: time.time() >= hour - 0.2, within_s=40, what="the hour")
+        jobs = lab.client().jobs(limit=500)
+        assert jobs
+        assert {job.state for job in jobs} <= {"succeeded", "cancelled"}
+        assert processes_with(lab.home, "curve.py") == []
+        assert lab.night().outcome is None
+
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+        said = lab.said(start, within_s=120)
+        assert said.exit_code == 10, said
+        night = lab.night()
+        assert (night.outcome, night.settled_at is not None) == (NightOutcome.DEADLINE, True)
+        assert Path(night.report_html or "").is_file()
