@@ -61,7 +61,7 @@ def nights(quick: bool) -> Figure:
     """Nights of 30 that had nothing running or waiting at their hour. The control ignores the hour: it ends at noon."""
     calendars = {"autumn": AUTUMN} if quick else {"autumn": AUTUMN, "spring": SPRING, "leap year": LEAP}
     lived = [lived_through(name, calendar) for name, calendar in calendars.items()]
-    late = replace(AUTUMN, n_days=4, finish_by="12:00", sleeps=(), kills=(), by_hand=())
+    late = replace(AUTUMN, n_days=4, finish_by="12:00", n_configurations=80, sleeps=(), kills=(), by_hand=())
     control = lived_through("ignored", late, due=replace(late, finish_by=AUTUMN.finish_by))
     kept = [one.account.n_kept for one in lived]
     return Figure(

@@ -237,4 +237,6 @@ def one_line(night: NightView) -> str:
     outcome = night.outcome.value if night.outcome is not None else night.state.value
     said = " ".join(headline(night, night.summary).split()) if night.summary is not None else night.message
     page = f"; report {night.report_html}" if night.report_html else ""
-    return f"{night.night_id} {outcome}: {said}{page}" if said else f"{night.night_id} {outcome}{page}"
+    return (
+        f"{night.night_id} {outcome}: {said.removesuffix('.')}{page}" if said else f"{night.night_id} {outcome}{page}"
+    )
