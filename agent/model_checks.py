@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.task import Task
+from agent.llm.untrusted import clean
+from agent.task import CategoricalParameter, Task
 from agent.thinking.room import CONTEXT_TOKENS, LEAST_PROMPT_TOKENS, beside_prompt
 
 LEAST_ANSWER_TOKENS = 256
@@ -26,7 +27,20 @@ def model_checks(task: Task) -> Iterator[tuple[str, str]]:
         yield "model", f"nobody asks it: name it in search.use, as use: [{use}], or leave it out"
     if model.key_file is not None and not Path(model.key_file).is_file():
         yield "model.key_file", f"{model.key_file} is not a file; write the key into it, or use model.key_env"
+    yield from _name_checks(task)
     yield from _room_checks(task)
+
+
+def _name_checks(task: Task) -> Iterator[tuple[str, str]]:
+    """Names that a model has to use stand outside any fence: they may hold no marks of one that speaks."""
+    named = [("objective.metric", task.objective.metric), *(("space", name) for name in task.space)]
+    for name, parameter in task.space.items():
+        if isinstance(parameter, CategoricalParameter):
+            named += [(f"space.{name}.choices", one) for one in parameter.choices if isinstance(one, str)]
+    for path, text in named:
+        if " ".join(clean(text).split()) != text:
+            what = "has line breaks, spaces too many, invisible characters or marks of a chat"
+            yield path, f"{text[:40]!r} can not be shown to a model: it {what}; write it in plain characters"
 
 
 def _room_checks(task: Task) -> Iterator[tuple[str, str]]:
