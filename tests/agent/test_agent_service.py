@@ -121,6 +121,7 @@ def test_a_process_that_dies_again_and_again_fails_the_session_with_its_log(tmp_
     assert "session-s1.log" in store.session("s1").message
 
 
+@pytest.mark.kills
 def test_a_night_whose_process_dies_again_and_again_is_given_up_with_its_log_and_its_sessions_stop(
     tmp_path: Path,
 ) -> None:

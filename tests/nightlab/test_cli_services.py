@@ -30,6 +30,7 @@ sys.exit(3 if "--fail" in sys.argv else 0)
 UP = ("up", "--devices", "cpu:2", "--no-mlflow", "--port", "0")
 
 
+@pytest.mark.acceptance
 def test_a_policy_stays_in_force_until_another_is_given(tmp_path: Path) -> None:
     home, file = tmp_path / "home", tmp_path / "lab.yaml"
     file.write_text("min_run_s: 60\n")
@@ -197,6 +198,7 @@ def test_ctrl_c_detaches_from_a_watched_job(home: Path, code: Path) -> None:
     cancel(home, job_id)
 
 
+@pytest.mark.acceptance
 def test_a_job_can_be_listed_explained_read_and_cancelled(home: Path, code: Path) -> None:
     job_id = submitted(home, code, "--s", "60")
     eventually(lambda: job(home, job_id).state == "running")
@@ -362,6 +364,7 @@ sys.exit(1)
 """
 
 
+@pytest.mark.acceptance
 def test_output_is_shown_by_rank_and_as_error_lines(home: Path, tmp_path: Path) -> None:
     (tmp_path / "ranks.py").write_text(RANKS)
     command = ("--gpus", "2", "--watch", "--json", "--python", sys.executable, "--", "python", "ranks.py")
