@@ -10,7 +10,6 @@ import fcntl
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +17,8 @@ from pathlib import Path
 from fault_lab import eventually
 
 NEEDED = ("cron", "crontab")
-LOCK = Path(tempfile.gettempdir(), "nightlab-crontab.lock")
-"""One test at a time uses the crontab."""
+LOCK = Path("/tmp/crontab.lock")
+"""One test at a time uses the crontab: the lock of all that do."""
 GUARD = """
 cron -f &
 cat > /dev/null
