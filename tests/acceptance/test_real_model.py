@@ -18,7 +18,7 @@ from agent.task import Model
 from agent.task_file import load_task
 from agent.thinking.thinker import MODEL
 
-pytestmark = pytest.mark.real_model
+pytestmark = [pytest.mark.real_model, pytest.mark.timeout(1200)]
 
 URL = "NIGHTLAB_TEST_MODEL_URL"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits"
