@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -18,8 +17,10 @@ from hashlib import sha256
 from pathlib import Path
 
 from agent.task import DataSource, Task
+from runtime_client.snapshot.git import ask_git
 
 ANSWER_S = 300.0
+"""For one answer of git; a checkout may be large."""
 N_KEPT = 20
 """States that nothing uses and that stay all the same, those that were used last."""
 KEPT_S = 2 * 86400.0
@@ -215,20 +216,4 @@ def _all(home: Path) -> Iterator[Path]:
 
 
 def _git(folder: Path, *words: str) -> bytes | None:
-    """What git answers; None: it fails, or there is none."""
-    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
-        environment.pop(name, None)
-    try:
-        answer = subprocess.run(
-            ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *words],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=ANSWER_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return answer.stdout if answer.returncode == 0 else None
+    return ask_git(folder, *words, within_s=ANSWER_S)

@@ -40,14 +40,14 @@ class GitListing:
 
 def listing(folder: Path) -> GitListing | None:
     """Source: git's `status --porcelain=v2`, `ls-files` (git-scm.com)."""
-    place = _ask(folder, "rev-parse", "--show-prefix", "--absolute-git-dir", "--git-common-dir")
+    place = ask_git(folder, "rev-parse", "--show-prefix", "--absolute-git-dir", "--git-common-dir")
     if place is None:
         return None
     prefix, git_dir, common = (os.fsdecode(line) for line in place.split(b"\n")[:3])
-    status = _ask(
+    status = ask_git(
         folder, "status", "--porcelain=v2", "--branch", "-z", "--ignored=matching", "--untracked-files=all", "--", "."
     )
-    tracked = _ask(folder, "ls-files", "-z", "--cached")
+    tracked = ask_git(folder, "ls-files", "-z", "--cached")
     if status is None or tracked is None:
         return None
     files = {os.fsdecode(name) for name in tracked.split(b"\0") if name}
@@ -79,7 +79,7 @@ def listing(folder: Path) -> GitListing | None:
 
 def difference(folder: Path) -> bytes:
     """The changes to tracked files since the commit, as a patch; empty when there are none, or no commit."""
-    found = _ask(folder, "diff", "--binary", "--no-color", "--no-ext-diff", "HEAD", "--", ".")
+    found = ask_git(folder, "diff", "--binary", "--no-color", "--no-ext-diff", "HEAD", "--", ".")
     return (found or b"")[:DIFF_LIMIT_BYTES]
 
 
@@ -104,18 +104,19 @@ def _entries(status: bytes) -> Iterator[tuple[str, str]]:
         yield kind, os.fsdecode(part[2:])
 
 
-def _ask(folder: Path, *words: str) -> bytes | None:
+def ask_git(folder: Path, *words: str, within_s: float = ANSWER_S) -> bytes | None:
+    """What git answers in a folder, without locks, hooks or questions to anybody; None: it fails, or there is none."""
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
         environment.pop(name, None)  # A hook of another repository may be what runs us.
     try:
         answer = subprocess.run(
-            ["git", "-c", "core.fsmonitor=false", *words],
+            ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *words],
             cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=ANSWER_S,
+            timeout=within_s,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agent_worlds import a_task, a_world
+from agent_worlds import World, a_task, a_world
 
 from agent.planner.portfolio import CONTROL
 from agent.planner.proposers.outside import OUTSIDE
@@ -13,9 +13,9 @@ from agent.store.views import Expected, Purpose, SessionState, TrialView
 SPACE = {"x": {"type": "float", "low": 0.0, "high": 1.0, "default": 0.1}}
 
 
-def a_searched(tmp_path: Path, ideas: list[float], **changes: object):  # type: ignore[no-untyped-def]
+def a_searched(tmp_path: Path, ideas: list[float], *, budgets: dict[str, int]) -> World:
     search = {"use": ["sampler", "outside"], "control_share": 0.25}
-    world = a_world(tmp_path, task=a_task(space=SPACE, search=search, **changes))
+    world = a_world(tmp_path, task=a_task(space=SPACE, search=search, budgets=budgets))
     for x in ideas:
         world.store.suggest(
             "s1", {"x": x}, why="the curve bends", suggested_by="coder", arm=OUTSIDE, expected=Expected(probability=0.7)
@@ -23,7 +23,7 @@ def a_searched(tmp_path: Path, ideas: list[float], **changes: object):  # type: 
     return world
 
 
-def searched(world) -> list[TrialView]:  # type: ignore[no-untyped-def]
+def searched(world: World) -> list[TrialView]:
     return [t for t in world.store.trials("s1") if t.purpose is Purpose.SEARCH]
 
 

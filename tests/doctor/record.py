@@ -50,7 +50,10 @@ def _placeless(text: str, folder: str, python: str) -> str:
     """Without the paths of the machine that it was recorded on."""
     text = text.replace(folder, "/home/user/project")
     text = text.replace(str(Path(python).parent.parent), "/home/user/env")
-    text = re.sub(r"/[\w./-]+/lib/python3", "/usr/lib/python3", text) if "/home/user/env" not in text else text
+    base = subprocess.run(
+        [python, "-c", "import sys; print(sys.base_prefix)"], capture_output=True, text=True, check=True
+    )
+    text = text.replace(f"{base.stdout.strip()}/lib/", "/usr/lib/")
     return re.sub(r"host +: \S+", "host      : node-1", text)
 
 
