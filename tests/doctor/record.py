@@ -58,6 +58,7 @@ def _placeless(text: str, folder: str, python: str) -> str:
 
 
 def main(python: str, *names: str) -> None:
+    python = str(Path(python).absolute())
     scripts = tomllib.loads((HERE / "scripts.toml").read_text(encoding="utf-8"))
     for name, how in scripts.items():
         if not names or name in names:
