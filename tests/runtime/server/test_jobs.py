@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from lab import Lab, key, lab, spec, until
 
-from runtime.engines.fake import ByHand, Obedient, Refusal
+from runtime.engines.contract import StopAttempt
+from runtime.engines.fake import ByHand, FakeEngine, Obedient, Refusal
 from runtime.model.states import ExitReason
 from runtime.scheduling.policy import Policy
 from runtime_client.errors import Conflict, InvalidSpec, NotFound
@@ -56,18 +57,23 @@ def test_a_token_is_known_after_its_job_has_ended(made: Lab) -> None:
     assert made.client.submit(spec(idempotency_token="t")).state == "succeeded"
 
 
+class Saving(Obedient):
+    """Checkpoints when it is asked to leave, as a training script does, however late that is."""
+
+    def stopped(self, engine: FakeEngine, order: StopAttempt) -> None:
+        engine.checkpoint(order.key, step=order.key.attempt)
+        super().stopped(engine, order)
+
+
 def test_a_job_goes_on_after_its_time_limit_until_its_total_is_used_up(tmp_path: Path) -> None:
-    with lab(tmp_path, script=Obedient()) as made:
-        limits = {"timeout_minutes": 0.005, "on_timeout": "resume", "max_total_minutes": 0.0125}
+    with lab(tmp_path, script=Saving()) as made:
+        limits = {"timeout_minutes": 0.01, "on_timeout": "resume", "max_total_minutes": 0.0275}
         job = made.client.submit(spec(**limits))
-        for attempt in (1, 2):
-            made.do(lambda attempt=attempt: made.engine.checkpoint(key("j1", attempt), step=attempt))
-            until(lambda attempt=attempt: len(made.client.job("j1").attempts) > attempt)
         ended = made.in_state("j1", "failed")
     assert [attempt.stop_cause for attempt in ended.attempts] == ["renew", "renew", "timeout"]
     assert [attempt.outcome for attempt in ended.attempts] == ["timed_out"] * 3
     assert (ended.n_preemptions, ended.n_retries, ended.run_id) == (0, 0, job.run_id)
-    assert ended.state_reason == "run timeout: its total running time of 0.75 s is over"
+    assert ended.state_reason == "run timeout: its total running time of 1.65 s is over"
 
 
 def test_a_job_that_saves_nothing_is_not_renewed_for_ever(tmp_path: Path) -> None:
