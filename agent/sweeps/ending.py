@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from agent.store.faults import is_disk_full
 from agent.store.nights import NightStore
 from agent.store.views import SessionState
-from agent.sweeps.night import AT_WORK, Conclude, patience_s
+from agent.sweeps.night import AT_WORK, SLACK_S, Conclude, patience_s
 from agent.sweeps.night_deps import LOOK_EVERY_S, NightDeps
 from agent.sweeps.views import NightState, NightSummary, NightView
 from agent.task import Task
@@ -74,6 +74,11 @@ def settle_night(nights: NightStore, night: NightView, fence: int, deps: NightDe
 def grace_s(night: NightView) -> float:
     """The longest that a job of it may take to leave."""
     return max((Task.model_validate_json(c.task_json).job.grace_seconds for c in night.cells), default=0.0)
+
+
+def ends_within_s(night: NightView) -> float:
+    """After its hour was seen to have come, a night ends within so long, whatever its sessions and jobs do."""
+    return SLACK_S + grace_s(night) + LEAVE_WAIT_S + EMPTY_WAIT_S
 
 
 def _settled(nights: NightStore, night: NightView, fence: int, deps: NightDeps, *, is_plain: bool) -> NightView:

@@ -32,8 +32,9 @@ Exit codes: 0 done or skipped, 10 its hour came first, 11 a budget ended it, 20 
 Example:  nightlab sweep run digits.yaml"""
 
 POLL_S = 1.0
-SLACK_S = 180.0
-"""After its hour, so long a night may take to conclude; then this command ends all the same."""
+SLACK_S = 90.0
+"""Beyond what a night may take to end after its hour, since its process may have to be started again; then this command
+ends all the same."""
 SETTLE_S = 180.0
 """After its end, so long its page and its messages may take; they come also without this command."""
 RESTART_EVERY_S = 15.0
@@ -126,6 +127,9 @@ def _followed(nights: NightStore, night: NightView, upkeep: _Upkeep) -> NightVie
     Raises:
         Failure: it has not, long after its hour.
     """
+    from agent.sweeps.ending import ends_within_s
+
+    patience_s = ends_within_s(night) + SLACK_S
     over_since: float | None = None  # a suspended machine sees its hour late
     while night.settled_at is None:
         now = time.time()
@@ -134,9 +138,9 @@ def _followed(nights: NightStore, night: NightView, upkeep: _Upkeep) -> NightVie
             return night
         if over_since is None and night.finish_by is not None and now >= night.finish_by:
             over_since = time.monotonic()
-        if night.ended_at is None and over_since is not None and time.monotonic() > over_since + SLACK_S:
+        if night.ended_at is None and over_since is not None and time.monotonic() > over_since + patience_s:
             raise work_failed(
-                f"{night.night_id} has not ended, {SLACK_S:.0f} s after its hour had come; see nightlab status and "
+                f"{night.night_id} has not ended, {patience_s:.0f} s after its hour had come; see nightlab status and "
                 f"the logs below {upkeep.folder / 'logs'}",
                 code="night_not_ended",
             )

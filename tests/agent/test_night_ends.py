@@ -14,11 +14,13 @@ from agent.store.nights import NightStore
 from agent.store.store import AgentStore
 from agent.store.views import SessionState
 from agent.sweeps.cells import Cell
-from agent.sweeps.ending import WHOLE_ENDINGS
+from agent.sweeps.ending import WHOLE_ENDINGS, ends_within_s
+from agent.sweeps.night import SLACK_S
 from agent.sweeps.night_deps import NightDeps
 from agent.sweeps.running import run_night
 from agent.sweeps.sweep import RandomMethod, Sweep
 from agent.sweeps.views import NightOutcome, NightState, NightSummary, NightView
+from agent.task import Task
 from runtime_client.errors import Unreachable
 from runtime_client.fake import FakeOutcome, FakeRuntime
 from runtime_client.models import JobSpec, SessionFence
@@ -109,6 +111,23 @@ def test_a_process_that_has_to_leave_before_it_saw_the_jobs_leaves_the_night_to_
     assert lives.done == ["summary", "page", "tell", "page"]
     assert lives.nights.runnable() == []
     assert not lives.nights.is_held(lives.night_id)
+
+
+def test_whatever_its_sessions_and_the_runtime_do_it_ends_within_the_time_that_others_wait_for_it(lives: Lives) -> None:
+    def away() -> Runtime:
+        raise Unreachable("down", code="unreachable")
+
+    lives.connect, seen_at = away, lives.runtime.now
+    assert lives.live().outcome is NightOutcome.DEADLINE
+    assert SLACK_S < lives.runtime.now - seen_at <= ends_within_s(lives.night)
+
+
+def test_a_long_grace_of_its_jobs_is_waited_for(lives: Lives) -> None:
+    (cell,) = lives.night.cells
+    task = Task.model_validate_json(cell.task_json)
+    patient = task.model_copy(update={"job": task.job.model_copy(update={"grace_seconds": 600.0})})
+    slow = replace(lives.night, cells=(replace(cell, task_json=patient.model_dump_json()),))
+    assert ends_within_s(slow) - ends_within_s(lives.night) == 600.0 - task.job.grace_seconds
 
 
 def test_a_death_between_the_end_and_the_page_loses_neither_page_nor_message(lives: Lives) -> None:
