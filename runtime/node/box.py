@@ -1,7 +1,7 @@
 """The first process of a sealed attempt's box: it builds the box, starts the command in it, and tells how that ended.
 
 To the kernel it is the init of a pid namespace: when it ends, nothing in the box is left. It stays in the machine's
-network, has no rights, and carries what the job says to the metrics gateway across, and nothing else. Standard library
+network, may signal the box and nothing else, and carries what the job says to the metrics gateway across, and nothing else. Standard library
 only: the supervisors import this.
 """
 
@@ -77,7 +77,7 @@ def _watch(box: dict[str, Any], leader: int, channel: socket.socket, report: int
         listener = _received(channel)
         kernel.forbid_new_rights()
         kernel.drop_bounding()
-        kernel.drop_capabilities()
+        kernel.drop_capabilities(but=kernel.CAP_KILL)
         kernel.die_with_parent(signal.SIGKILL)
         waited = {signal.SIGCHLD, signal.SIGTERM}
         signal.pthread_sigmask(signal.SIG_BLOCK, waited)

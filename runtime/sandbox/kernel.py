@@ -17,6 +17,7 @@ CLONE_NEWPID, CLONE_NEWNET = 0x20000000, 0x40000000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND = 0x1, 0x2, 0x4, 0x8, 0x20, 0x1000
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
 MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID, MOUNT_ATTR_NODEV = 0x1, 0x2, 0x4
+CAP_KILL = 1 << 5
 _MNT_DETACH = 2
 _AT_RECURSIVE = 0x8000
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 24, 38
@@ -93,10 +94,13 @@ def drop_bounding() -> None:
             return  # The kernel knows no further ones.
 
 
-def drop_capabilities() -> None:
-    """None is left to this process."""
+def drop_capabilities(*, but: int = 0) -> None:
+    """None is left to this process, but those of the mask."""
     header = ctypes.create_string_buffer(struct.pack("Ii", _CAPABILITY_VERSION, 0))
-    _check(_libc.capset(header, ctypes.create_string_buffer(24)), "dropping capabilities")
+    _check(
+        _libc.capset(header, ctypes.create_string_buffer(struct.pack("6I", but, but, 0, 0, 0, 0))),
+        "dropping capabilities",
+    )
 
 
 def filter_calls(program: bytes) -> None:

@@ -27,6 +27,11 @@ def number(x86: int, arm: int) -> int:
     return x86 if os.uname().machine == "x86_64" else arm
 
 
+def touch(path: str, mode: str = "r") -> None:
+    with open(path, mode):
+        pass
+
+
 def connect(host: str, port: int) -> None:
     socket.create_connection((host, port), timeout=2.0)
 
@@ -66,20 +71,20 @@ def more_memory_of_init() -> None:
 
 
 ATTEMPTS: dict[str, Callable[[], object]] = {
-    "read /etc/shadow": lambda: open("/etc/shadow"),
-    "read a private file": lambda: open(secret),
-    "read another job's file": lambda: open(other_job),
+    "read /etc/shadow": lambda: touch("/etc/shadow"),
+    "read a private file": lambda: touch(secret),
+    "read another job's file": lambda: touch(other_job),
     "read a private file through a link": through_a_link,
-    "read it through the init's root": lambda: open(f"/proc/1/root{secret}"),
+    "read it through the init's root": lambda: touch(f"/proc/1/root{secret}"),
     "read its own order": list_own_records,
     "forge its own end": write_own_end,
-    "write to the system": lambda: open("/usr/lib/x", "w"),
-    "write to the root": lambda: open("/x", "w"),
-    "write to its Python": lambda: open(os.path.join(sys.prefix, "x"), "w"),
+    "write to the system": lambda: touch("/usr/lib/x", "w"),
+    "write to the root": lambda: touch("/x", "w"),
+    "write to its Python": lambda: touch(os.path.join(sys.prefix, "x"), "w"),
     "set what the kernel does": kernel_setting,
     "make a device node": lambda: call(libc.mknod(b"/tmp/sda", 0o60600, 0xFE00)),
-    "open a disk": lambda: open("/dev/vda", "rb"),
-    "read the machine's memory": lambda: open("/dev/mem", "rb"),
+    "open a disk": lambda: touch("/dev/vda", "rb"),
+    "read the machine's memory": lambda: touch("/dev/mem", "rb"),
     "reach a server on the machine": lambda: connect("127.0.0.1", int(outside_port)),
     "reach the internet": lambda: connect("192.0.2.1", 80),
     "open a raw packet socket": lambda: socket.socket(17, socket.SOCK_RAW, 0),

@@ -1,4 +1,4 @@
-"""Thirty ways out of a sealed job, tried from inside a real one; each is stopped, by the layer that it is named with."""
+"""Thirty ways out of a sealed job, tried from inside a real one: each is stopped, by the layer meant for it."""
 
 from __future__ import annotations
 

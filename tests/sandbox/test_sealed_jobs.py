@@ -87,7 +87,8 @@ def test_a_memory_bomb_and_a_fork_bomb_stay_in_the_box(tmp_path: Path) -> None:
     )
     assert "held" not in ended.log_tail
     assert ended.exit_code != 0
-    bomb = "import os,time\ntry:\n [os.fork() or (time.sleep(9), os._exit(0)) for _ in range(400)]\nexcept OSError: print('no more')"
+    forks = "[os.fork() or (time.sleep(9), os._exit(0)) for _ in range(400)]"
+    bomb = f"import os,time\ntry: {forks}\nexcept OSError: print('no more')"
     _, ended = asyncio.run(run_sealed(tmp_path / "f", (sys.executable, "-c", bomb), limits=limits))
     assert "no more" in ended.log_tail
 
