@@ -1,8 +1,8 @@
 """The first process of a sealed attempt's box: it builds the box, starts the command in it, and tells how that ended.
 
 To the kernel it is the init of a pid namespace: when it ends, nothing in the box is left. It stays in the machine's
-network, may signal the box and nothing else, and carries what the job says to the metrics gateway across, and nothing else. Standard library
-only: the supervisors import this.
+network, may signal what is in the box, has no other right, and carries what the job says to the metrics gateway across.
+Standard library only: the supervisors import this.
 """
 
 from __future__ import annotations

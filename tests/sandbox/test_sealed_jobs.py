@@ -70,6 +70,7 @@ def test_a_sealed_job_that_is_asked_to_leave_saves_first(tmp_path: Path) -> None
     assert (tmp_path / "attempts/j1/checkpoints/saved").exists()
 
 
+@pytest.mark.kills
 @needs_root
 def test_a_sealed_job_past_its_disk_bound_is_ended(tmp_path: Path) -> None:
     fill = "for i in 1 2 3; do head -c 900000 /dev/urandom > f$i; done; sleep 30"
