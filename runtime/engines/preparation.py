@@ -20,7 +20,7 @@ from runtime.engines.warm_plan import WarmPlan, warm_plan
 from runtime.model.states import ExitReason
 from runtime.node import checkpoints, command, environment, metric_sources, output, records
 from runtime.node.launch_errors import CannotLaunch
-from runtime_client.models import JobSpec
+from runtime_client.models import JobSpec, Sandbox
 from runtime_client.snapshot import SnapshotMissing, unpack
 from runtime_client.training.manifest import folder_name, is_complete
 
@@ -29,6 +29,9 @@ CHECKPOINTS = "checkpoints"
 ARRIVING = ".arriving"
 """What a checkpoint of another job is called until it is whole."""
 _NO_LINKS = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES})
+
+
+NOT_SEALED = "this release can not seal a job yet: say `sandbox: user` for code that you trust"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +190,8 @@ def _working_folder(spec: JobSpec, job_folder: Path) -> Path:
 def _with_order(
     spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepared, working_folder: Path
 ) -> Prepared:
+    if spec.sandbox is Sandbox.SEALED:
+        raise CannotLaunch(ExitReason.SANDBOX_UNAVAILABLE, NOT_SEALED)
     facts = replace(_facts(order, spec, node, prepared, working_folder), deadline_at=_deadline(spec))
     if spec.code_source is None:
         working_folder.mkdir(exist_ok=True, mode=0o700)
@@ -222,6 +227,7 @@ def _with_order(
     }
     lasting = environment.lasting_environment(spec, facts, variables)
     plan = warm_plan(spec, rendered, working_folder, lasting, own_folder=prepared.folder)
+    record["sandbox"] = {"level": spec.sandbox.value}
     record["warm"] = plan.as_record() if isinstance(plan, WarmPlan) else None
     snapshot_id = None if spec.code_source is None else spec.code_source.snapshot_id
     return replace(prepared, record=record, warm=plan, snapshot_id=snapshot_id, device_kinds=order.device_kinds)

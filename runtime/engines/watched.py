@@ -12,6 +12,7 @@ from typing import Any
 
 from runtime.engines.contract import AttemptKey, Exited, MetricsRead, NodeReport, NotLaunched, Started
 from runtime.engines.preparation import Prepared, save_positions
+from runtime.model.nouns import SandboxReached
 from runtime.model.root_cause import RankTail
 from runtime.model.states import ExitReason
 from runtime.node import cgroups, checkpoints, metric_sources, output, processes, records, stacks
@@ -83,8 +84,16 @@ def started_report(watched: Watched) -> list[NodeReport]:
             at_s=started["at"],
             launch="warm" if started.get("launch") == "warm" else "cold",
             launch_why=str(started.get("launch_why", "")),
+            sandbox=_reached(started.get("sandbox")),
         )
     ]
+
+
+def _reached(told: object) -> SandboxReached | None:
+    """What a supervisor wrote down; older ones wrote nothing."""
+    if not isinstance(told, dict):
+        return None
+    return SandboxReached(level=str(told["level"]), layers=tuple(map(str, told["layers"])), uid=told["uid"])
 
 
 def newest_checkpoint(watched: Watched) -> int | None:

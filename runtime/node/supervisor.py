@@ -16,6 +16,7 @@ import socket
 import time
 
 from runtime.node import cgroups, machine_locks, memory, output, ports, processes, records
+from runtime.sandbox import levels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -173,6 +174,7 @@ class _Attempt:
             "at": time.time(),
             "launch": "warm" if self._order["is_warm"] else "cold",
             "launch_why": self._order.get("launch_why", ""),
+            "sandbox": levels.reached(_level(self._order)),
         }
         try:
             records.write_reserved(os.path.join(self._folder, records.STARTED), started, is_durable=False)
@@ -429,6 +431,8 @@ def _become_command(order: dict[str, Any], log: int, writer: int, supervisor: in
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         stage = f"working directory {order['cwd']!r}"
         os.chdir(order["cwd"])
+        stage = f"sandbox {_level(order)}"
+        levels.restrain(_level(order))
         if order["is_warm"]:
             # What the launcher and the supervisor had open; the supervisor reads from this that the start succeeded.
             os.closerange(3, os.sysconf("SC_OPEN_MAX"))
@@ -441,6 +445,11 @@ def _become_command(order: dict[str, Any], log: int, writer: int, supervisor: in
     except OSError as error:
         os.write(writer, json.dumps({"errno": error.errno, "text": f"{stage}: {error.strerror}"}).encode())
         os._exit(127)
+
+
+def _level(order: dict[str, Any]) -> str:
+    """An order without one is of an older engine."""
+    return str(order.get("sandbox", levels.NONE)["level"])
 
 
 def _leave_group(path: str | None) -> None:
