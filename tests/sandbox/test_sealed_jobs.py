@@ -161,3 +161,19 @@ def test_a_machine_that_can_not_seal_says_what_is_missing(
 
 def test_jobs_of_a_server_have_users_of_their_own() -> None:
     assert len({uid_of(f"j{number}") for number in range(1, 1000)}) == 999
+
+
+@needs_root
+def test_a_later_attempt_of_a_sealed_job_goes_on_from_what_an_earlier_one_saved(tmp_path: Path) -> None:
+    count = "echo x >> $NIGHTLAB_CHECKPOINT_DIR/n; echo y >> here; cat $NIGHTLAB_CHECKPOINT_DIR/n here | wc -l"
+
+    async def run() -> list[str]:
+        async with local_lab(tmp_path) as lab:
+            told = []
+            for attempt in (1, 2):
+                launch = job(count, attempt=attempt, sandbox=Sandbox.SEALED)
+                await lab.engine.start(launch, 1)
+                told.append((await lab.next(Exited, launch.key)).log_tail.strip())
+            return told
+
+    assert asyncio.run(run()) == ["2", "4"]
