@@ -15,10 +15,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from runtime.engines.box_plan import BoxFacts, box_record
 from runtime.engines.contract import LaunchOrder
 from runtime.engines.warm_plan import WarmPlan, warm_plan
 from runtime.model.states import ExitReason
 from runtime.node import checkpoints, command, environment, metric_sources, output, records
+from runtime.node.devices import memory_mb, usable_cores
 from runtime.node.launch_errors import CannotLaunch
 from runtime_client.models import JobSpec, Sandbox
 from runtime_client.snapshot import SnapshotMissing, unpack
@@ -29,9 +31,6 @@ CHECKPOINTS = "checkpoints"
 ARRIVING = ".arriving"
 """What a checkpoint of another job is called until it is whole."""
 _NO_LINKS = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES})
-
-
-NOT_SEALED = "this release can not seal a job yet: say `sandbox: user` for code that you trust"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,8 +189,6 @@ def _working_folder(spec: JobSpec, job_folder: Path) -> Path:
 def _with_order(
     spec: JobSpec, order: LaunchOrder, node: NodeFacts, prepared: Prepared, working_folder: Path
 ) -> Prepared:
-    if spec.sandbox is Sandbox.SEALED:
-        raise CannotLaunch(ExitReason.SANDBOX_UNAVAILABLE, NOT_SEALED)
     facts = replace(_facts(order, spec, node, prepared, working_folder), deadline_at=_deadline(spec))
     if spec.code_source is None:
         working_folder.mkdir(exist_ok=True, mode=0o700)
@@ -227,10 +224,29 @@ def _with_order(
     }
     lasting = environment.lasting_environment(spec, facts, variables)
     plan = warm_plan(spec, rendered, working_folder, lasting, own_folder=prepared.folder)
-    record["sandbox"] = {"level": spec.sandbox.value}
+    if spec.sandbox is Sandbox.SEALED:
+        record["sandbox"] = box_record(spec, _box_facts(spec, facts, rendered, node), variables)
+    else:
+        record["sandbox"] = {"level": spec.sandbox.value}
     record["warm"] = plan.as_record() if isinstance(plan, WarmPlan) else None
     snapshot_id = None if spec.code_source is None else spec.code_source.snapshot_id
     return replace(prepared, record=record, warm=plan, snapshot_id=snapshot_id, device_kinds=order.device_kinds)
+
+
+def _box_facts(spec: JobSpec, facts: environment.AttemptFacts, rendered: command.Rendered, node: NodeFacts) -> BoxFacts:
+    return BoxFacts(
+        job_id=facts.job_id,
+        folder=facts.folder,
+        working_folder=facts.working_folder,
+        is_own_folder=spec.code_source is None or has_snapshot(spec),
+        checkpoint_dir=facts.checkpoint_dir,
+        argv=rendered.argv,
+        tracking_url=facts.tracking_url,
+        devices=facts.devices,
+        is_accelerator=facts.is_accelerator,
+        n_cores=usable_cores() if facts.cores is None else facts.cores,
+        memory_bytes=memory_mb() * 2**20,
+    )
 
 
 def _deadline(spec: JobSpec) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 
-from runtime.sandbox import kernel
+from runtime.sandbox import kernel, walls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,9 +13,19 @@ if TYPE_CHECKING:
 NONE: dict[str, Any] = {"level": "none", "layers": [], "uid": None}
 
 
-def reached(level: str) -> dict[str, Any]:
-    """What a process has that `restrain` has returned in."""
-    return NONE if level == "none" else {"level": "user", "layers": ["no_new_privs", "rlimit"], "uid": None}
+def reached(sandbox: dict[str, Any]) -> dict[str, Any]:
+    """What holds a job that was started under this part of its order."""
+    if sandbox["level"] == "none":
+        return NONE
+    if sandbox["level"] == "user":
+        return {"level": "user", "layers": ["no_new_privs", "rlimit"], "uid": None}
+    absent = {"net"} if sandbox["network"] != "none" else set()
+    absent |= set() if sandbox["groups"] else {"cgroup"}
+    return {
+        "level": "sealed",
+        "layers": [layer for layer in walls.LAYERS if layer not in absent],
+        "uid": sandbox["uid"],
+    }
 
 
 def restrain(level: str) -> None:
