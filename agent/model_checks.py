@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from agent.llm.rung import Rung
 from agent.llm.untrusted import clean
 from agent.task import CategoricalParameter, Task
 from agent.thinking.room import CONTEXT_TOKENS, LEAST_PROMPT_TOKENS, beside_prompt
@@ -22,13 +23,22 @@ def model_checks(task: Task) -> Iterator[tuple[str, str]]:
             what = "is required: search.use names model; add model: {name: ..., base_url: ...}, or take it out of use"
             yield "model", what
         return
-    if not is_used:
+    if not is_used and not diagnoses(task):
         use = ", ".join([*task.search.use, "model"])
-        yield "model", f"nobody asks it: name it in search.use, as use: [{use}], or leave it out"
+        yield (
+            "model",
+            "nothing would use it: search.use does not name it, and why a trial failed is no choice of a menu "
+            f"(model.rung: menu). Let it suggest, as use: [{use}]; or give a better model.rung; or leave it out",
+        )
     if model.key_file is not None and not Path(model.key_file).is_file():
         yield "model.key_file", f"{model.key_file} is not a file; write the key into it, or use model.key_env"
     yield from _name_checks(task)
     yield from _room_checks(task)
+
+
+def diagnoses(task: Task) -> bool:
+    """Whether the task's model is asked why trials fail where the rules can not tell."""
+    return task.model is not None and Rung(task.model.rung) is not Rung.MENU
 
 
 def _name_checks(task: Task) -> Iterator[tuple[str, str]]:

@@ -25,6 +25,7 @@ def print_job(job: JobView) -> None:
         ("parameters", ", ".join(f"{name}={value}" for name, value in spec.parameters.items())),
         ("waits for", ", ".join(f"{one.job} ({one.condition.value})" for one in spec.depends_on)),
         ("array", "" if spec.array_task is None else f"{spec.array_task.array_id}, index {spec.array_task.index}"),
+        ("sandbox", spec.sandbox.value),
         ("until", "" if spec.finish_by is None else told(spec.finish_by, now=time.time())),
         ("goes on from", spec.continues or ""),
         ("submitted", ago(job.submitted_at)),
@@ -45,6 +46,9 @@ def print_job(job: JobView) -> None:
         newest = job.attempts[-1]
         if newest.launch is not None:
             print(f"\nattempt {newest.attempt} was started {newest.launch}: {newest.launch_why}")
+        if newest.sandbox is not None:
+            user = "" if newest.sandbox.uid is None else f", user {newest.sandbox.uid}"
+            print(f"sandbox {newest.sandbox.level}: {', '.join(newest.sandbox.layers) or 'nothing'}{user}")
 
 
 def _attempt_row(attempt: AttemptView) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from agent.llm.turns import turns
+from agent.llm.turns import RungStep, rung_steps, turns
 from agent.planner.budget import Cap, Spend, caps
 from agent.store.calls import model_calls_of
 from agent.store.gates import GateStore
@@ -30,12 +30,19 @@ def session_data(store: AgentStore, session_id: str) -> dict[str, object]:
         "budgets": [asdict(cap) for cap in caps_of(session)],
         **plan_data(store, session_id),
         "model": asdict(turns(model_calls_of(store, session_id))),
+        "rung_steps": [asdict(one) for one in steps_of(store, session)],
         "lessons": [asdict(one) for one in read_lessons(store, session_id)],
         "trials": [asdict(trial) for trial in store.trials(session_id)],
         "model_calls": [asdict(row) for row in by_purpose(model_calls_of(store, session_id))],
         "gates": [asdict(gate) for gate in GateStore(store).gates(session_id)],
         "activity": [asdict(line) for line in store.activity(session_id)],
     }
+
+
+def steps_of(store: AgentStore, session: SessionView) -> tuple[RungStep, ...]:
+    """When the way of asking the session's model changed; none where it has no model."""
+    model = Task.model_validate_json(session.task_json).model
+    return () if model is None else rung_steps(model_calls_of(store, session.session_id), model.rung)
 
 
 def caps_of(session: SessionView) -> tuple[Cap, ...]:
@@ -69,6 +76,8 @@ def print_session(store: AgentStore, session_id: str) -> None:
     calls = model_calls_of(store, session_id)
     if calls:
         print(f"  model: {turns(calls).words}")
+    for step in steps_of(store, session):
+        print(f"  model: asked by {step.after} instead of {step.before} since {moment(step.at)}")
     for sentence in model_lines(calls):
         print(f"  {sentence}")
     for lesson in read_lessons(store, session_id):

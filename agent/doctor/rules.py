@@ -26,6 +26,7 @@ KNOWN = {
     "node_lost": FailureClass.MACHINE,
     "supervisor_lost": FailureClass.MACHINE,
     "launcher_unavailable": FailureClass.MACHINE,
+    "sandbox_unavailable": FailureClass.MACHINE,
     "queue_timeout": FailureClass.STOPPED,
     "dependency_unmet": FailureClass.STOPPED,
     "over_budget": FailureClass.STOPPED,

@@ -75,10 +75,12 @@ def report_writer(home: Path, store: AgentStore, connect: Callable[[], Runtime])
 
     def write(view: SessionView) -> str:
         from agent.report import gather_report_input, write_report
+        from agent.store.calls import model_calls_of
 
         path = home / "reports" / f"{view.session_id}.html"
         path.parent.mkdir(parents=True, exist_ok=True)
-        facts = gather_report_input(_AsItWillBe(store, view), connect(), view.session_id)
+        calls = model_calls_of(store, view.session_id)
+        facts = gather_report_input(_AsItWillBe(store, view), connect(), view.session_id, model_calls=calls)
         return str(write_report(facts, path))
 
     return write

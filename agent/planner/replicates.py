@@ -30,6 +30,7 @@ _NOT_ITS_OWN = frozenset(
         "preempted",
         "queue_timeout",
         "refused",
+        "sandbox_unavailable",
         "supervisor_lost",
     }
 )

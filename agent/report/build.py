@@ -12,6 +12,7 @@ from agent.store.views import SessionState, TrialState
 from . import figures, tables, wording
 from .claims_table import plan_tables
 from .facts import ReportInput, best_trial, default_trial, is_measured
+from .model_table import model_table
 from .proposers_table import proposer_rows
 from .slots import slot_timeline
 from .timeline import preemptions, segments, slot_use
@@ -59,6 +60,7 @@ def build_report(facts: ReportInput) -> str:
         failures=tables.failure_rows(facts),
         plan=plan_tables(facts),
         proposers=proposer_rows(facts),
+        model=model_table(facts),
         budgets=tables.budget_rows(facts),
         preemptions=tables.preemption_rows(told),
         activity=facts.activity[-MAX_ACTIVITY:],

@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from agent.planner.seeds import is_fresh
-from agent.store.views import ActivityView, LookView, PlanView, Purpose, SessionView, TrialState, TrialView
+from agent.store.views import (
+    ActivityView,
+    LookView,
+    ModelCallView,
+    PlanView,
+    Purpose,
+    SessionView,
+    TrialState,
+    TrialView,
+)
 from agent.task import Direction, Task
 from runtime_client.models import JobView, MetricPoint, NodeView
 
@@ -27,6 +36,8 @@ class ReportInput:
     nodes: tuple[NodeView, ...] = ()
     points: Mapping[str, tuple[MetricPoint, ...]] = field(default_factory=dict)
     """Metrics by job id, in the order of arrival; a job may be missing."""
+    model_calls: tuple[ModelCallView, ...] = ()
+    """Of the session's language model, oldest first."""
     mlflow_url: str | None = None
     """Where the session's MLflow run is shown."""
     made_at: float

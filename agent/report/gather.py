@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from agent.store.views import ActivityView, LookView, PlanView, SessionView, TrialView
+from agent.store.views import ActivityView, LookView, ModelCallView, PlanView, SessionView, TrialView
 from agent.task import Task
 from runtime_client.errors import NotFound
 from runtime_client.models import JobView, MetricPoint
@@ -32,7 +32,9 @@ class SessionReader(Protocol):
     def plans(self, session_id: str) -> Sequence[PlanView]: ...
 
 
-def gather_report_input(store: SessionReader, client: Runtime, session_id: str) -> ReportInput:
+def gather_report_input(
+    store: SessionReader, client: Runtime, session_id: str, *, model_calls: Sequence[ModelCallView]
+) -> ReportInput:
     """Raises RuntimeClientError when the runtime does not answer."""
     session = store.session(session_id)
     jobs = session_jobs(client, session_id)
@@ -48,6 +50,7 @@ def gather_report_input(store: SessionReader, client: Runtime, session_id: str) 
         jobs=tuple(jobs),
         nodes=tuple(client.nodes()),
         points=_points(client, jobs),
+        model_calls=tuple(model_calls),
         mlflow_url=None if session.run_id is None else run_url(client, session.run_id),
         made_at=time.time(),
     )

@@ -116,7 +116,7 @@ def _model(
             raise wrong_use("--task: the task names the model; leave the other options out", code="both", path="task")
         task = read_task(task_file)
         if task.model is None:
-            what = "--task: the task names no model; add model: {name: ...} and name model in search.use"
+            what = "--task: the task names no model; add model: {name: ...}, and model to search.use to let it suggest"
             raise wrong_use(what, code="no_model", path="model")
         return task.model, task
     if name is None or not 0 < len(name.strip()) <= 200:

@@ -192,6 +192,7 @@ def report(
     One HTML file that needs nothing else, as things stand now.
     """
     from agent.report import gather_report_input, write_report
+    from agent.store.calls import model_calls_of
 
     folder = home_folder(home)
     with known_session(folder, session_id) as store:
@@ -200,7 +201,8 @@ def report(
             from runtime_client.client import RuntimeClient
 
             with RuntimeClient.from_home(folder) as client:
-                path = write_report(gather_report_input(store, client, session_id), path)
+                calls = model_calls_of(store, session_id)
+                path = write_report(gather_report_input(store, client, session_id, model_calls=calls), path)
     if as_json:
         print_json({"session_id": session_id, "path": str(path)})
     else:

@@ -148,7 +148,7 @@ class Stage:
             self._find_earlier_urgent(session.session_id)
             patiently(lambda: view.follow(lambda snapshot: self._watch(snapshot, moment, task)))
             is_mirrored = self._await_mirror()
-            facts = gather_report_input(store, self.client, session.session_id)
+            facts = gather_report_input(store, self.client, session.session_id, model_calls=())
             outcome = outcome_of(
                 facts,
                 urgent_job_id=None if self.urgent is None else self.urgent.job_id,

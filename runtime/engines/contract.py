@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from runtime.model.nouns import Node, Placement
+from runtime.model.nouns import Node, Placement, SandboxReached
 from runtime.model.root_cause import RankTail
 from runtime.model.states import ExitReason, StopCause
 
@@ -75,6 +75,7 @@ class Started:
     launch: str = "cold"
     """Or `warm`."""
     launch_why: str = ""
+    sandbox: SandboxReached | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,12 +15,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from runtime.engines.box_plan import BoxFacts, box_record
 from runtime.engines.contract import LaunchOrder
 from runtime.engines.warm_plan import WarmPlan, warm_plan
 from runtime.model.states import ExitReason
 from runtime.node import checkpoints, command, environment, metric_sources, output, records
+from runtime.node.devices import memory_mb, usable_cores
 from runtime.node.launch_errors import CannotLaunch
-from runtime_client.models import JobSpec
+from runtime_client.models import JobSpec, Sandbox
 from runtime_client.snapshot import SnapshotMissing, unpack
 from runtime_client.training.manifest import folder_name, is_complete
 
@@ -222,9 +224,29 @@ def _with_order(
     }
     lasting = environment.lasting_environment(spec, facts, variables)
     plan = warm_plan(spec, rendered, working_folder, lasting, own_folder=prepared.folder)
+    if spec.sandbox is Sandbox.SEALED:
+        record["sandbox"] = box_record(spec, _box_facts(spec, facts, rendered, node), variables)
+    else:
+        record["sandbox"] = {"level": spec.sandbox.value}
     record["warm"] = plan.as_record() if isinstance(plan, WarmPlan) else None
     snapshot_id = None if spec.code_source is None else spec.code_source.snapshot_id
     return replace(prepared, record=record, warm=plan, snapshot_id=snapshot_id, device_kinds=order.device_kinds)
+
+
+def _box_facts(spec: JobSpec, facts: environment.AttemptFacts, rendered: command.Rendered, node: NodeFacts) -> BoxFacts:
+    return BoxFacts(
+        job_id=facts.job_id,
+        folder=facts.folder,
+        working_folder=facts.working_folder,
+        is_own_folder=spec.code_source is None or has_snapshot(spec),
+        checkpoint_dir=facts.checkpoint_dir,
+        argv=rendered.argv,
+        tracking_url=facts.tracking_url,
+        devices=facts.devices,
+        is_accelerator=facts.is_accelerator,
+        n_cores=usable_cores() if facts.cores is None else facts.cores,
+        memory_bytes=memory_mb() * 2**20,
+    )
 
 
 def _deadline(spec: JobSpec) -> float | None:

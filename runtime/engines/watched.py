@@ -12,6 +12,7 @@ from typing import Any
 
 from runtime.engines.contract import AttemptKey, Exited, MetricsRead, NodeReport, NotLaunched, Started
 from runtime.engines.preparation import Prepared, save_positions
+from runtime.model.nouns import SandboxReached
 from runtime.model.root_cause import RankTail
 from runtime.model.states import ExitReason
 from runtime.node import cgroups, checkpoints, metric_sources, output, processes, records, stacks
@@ -83,8 +84,16 @@ def started_report(watched: Watched) -> list[NodeReport]:
             at_s=started["at"],
             launch="warm" if started.get("launch") == "warm" else "cold",
             launch_why=str(started.get("launch_why", "")),
+            sandbox=_reached(started.get("sandbox")),
         )
     ]
+
+
+def _reached(told: object) -> SandboxReached | None:
+    """What a supervisor wrote down; older ones wrote nothing."""
+    if not isinstance(told, dict):
+        return None
+    return SandboxReached(level=str(told["level"]), layers=tuple(map(str, told["layers"])), uid=told["uid"])
 
 
 def newest_checkpoint(watched: Watched) -> int | None:
@@ -155,6 +164,8 @@ def ending_reports(watched: Watched, ending: dict[str, Any]) -> list[NodeReport]
     """Everything that is still to be said about an attempt whose exit record is there; its end is last."""
     if "launch_error" in ending:
         failure = ending["launch_error"]
+        if failure.get("is_sandbox"):
+            return [_not_sealed(watched, failure["text"])]
         return [not_launched(watched, failure["errno"], failure["text"])]
     reports = started_report(watched) + metrics_report(watched, is_final=True)
     reports.append(
@@ -184,6 +195,12 @@ def not_launched(watched: Watched, number: int | None, text: str) -> NotLaunched
     elif number in _NOT_THE_COMMAND:
         reason = ExitReason.LAUNCHER_UNAVAILABLE
     return NotLaunched(key=watched.key, generation=watched.generation, exit_reason=reason, evidence=f"{text}{advice}")
+
+
+def _not_sealed(watched: Watched, text: str) -> NotLaunched:
+    evidence = f"{text}. Nightlab must be root with all rights here (not in a container that withholds namespaces)"
+    reason = ExitReason.SANDBOX_UNAVAILABLE
+    return NotLaunched(key=watched.key, generation=watched.generation, exit_reason=reason, evidence=evidence)
 
 
 def lost_record(was_killed: bool, *, is_of_earlier_boot: bool) -> dict[str, Any]:

@@ -34,7 +34,7 @@ EVENT_VERSIONS: Mapping[str, int] = MappingProxyType(
     {
         **dict.fromkeys(EVENT_CLASSES, 1),
         "attempt_ended": 2,
-        "attempt_started": 2,
+        "attempt_started": 3,
         "job_submitted": 2,
         "start_ordered": 2,
     }
@@ -45,11 +45,12 @@ UPCASTS: Mapping[tuple[str, int], Callable[[JsonObject], JsonObject]] = MappingP
     {
         ("attempt_ended", 1): lambda payload: payload,
         ("attempt_started", 1): lambda payload: payload,
+        ("attempt_started", 2): lambda payload: payload,
         ("job_submitted", 1): lambda payload: payload,
         ("start_ordered", 1): lambda payload: payload,
     }
 )
-"""(type, version) -> the payload one version newer. Versions 2 have fields that may be missing."""
+"""(type, version) -> the payload one version newer. Later versions have fields that may be missing."""
 
 SNAPSHOT_VERSION = 2
 OLDER_SNAPSHOTS = frozenset({1})

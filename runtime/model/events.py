@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from .budgets import Budget, BudgetScope
 from .holds import Hold, HoldScope, NodeState, Reservation
-from .nouns import Job, Node, Placement
+from .nouns import Job, Node, Placement, SandboxReached
 from .states import AttemptOutcome, ExitReason, JobState, StopCause
 
 
@@ -67,6 +67,8 @@ class AttemptStarted:
     launch: str = "cold"
     """`cold`: the command was executed; `warm`: a process with its imports done became it."""
     launch_why: str = ""
+    sandbox: SandboxReached | None = None
+    """None: an older release started it, which had none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

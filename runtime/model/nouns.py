@@ -35,6 +35,16 @@ WHOLE = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxReached:
+    """How far an attempt was really shut off from its machine."""
+
+    level: str
+    layers: tuple[str, ...]
+    uid: int | None = None
+    """None: the user that nightlab runs as."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
     """The part of an attempt on one node. Ranks first_rank .. first_rank + len(devices) - 1 sit here."""
 

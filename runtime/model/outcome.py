@@ -34,7 +34,9 @@ EXIT_SIGNAL_BASE = 128
 _SIGNALS = frozenset(signal.Signals)
 SUPERVISOR_LOST = "its supervisor vanished without an exit record"
 NODE_RESTARTED = "the machine was restarted while it ran"
-NEVER_RETRIED = frozenset({ExitReason.BAD_PYTHON, ExitReason.BAD_COMMAND, ExitReason.DO_NOT_REQUEUE})
+NEVER_RETRIED = frozenset(
+    {ExitReason.BAD_PYTHON, ExitReason.BAD_COMMAND, ExitReason.DO_NOT_REQUEUE, ExitReason.SANDBOX_UNAVAILABLE}
+)
 """A new attempt would end in the same way."""
 
 

@@ -151,6 +151,8 @@ class ExitReason(StrEnum):
     BAD_COMMAND = "bad_command"
     """The command or working directory does not exist, or a placeholder has no value."""
     LAUNCHER_UNAVAILABLE = "launcher_unavailable"
+    SANDBOX_UNAVAILABLE = "sandbox_unavailable"
+    """The machine can not shut it off as it has to be; it never started."""
 
 
 class FailureClass(StrEnum):
@@ -184,6 +186,7 @@ FAILURE_CLASSES: Mapping[ExitReason, FailureClass] = MappingProxyType(
             ExitReason.NODE_LOST,
             ExitReason.SUPERVISOR_LOST,
             ExitReason.LAUNCHER_UNAVAILABLE,
+            ExitReason.SANDBOX_UNAVAILABLE,
         ),
         FailureClass.INFRASTRUCTURE,
     )

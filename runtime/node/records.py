@@ -98,15 +98,17 @@ def write(path: str, record: dict[str, Any], *, is_durable: bool = True) -> None
         sync_folder(os.path.dirname(path))
 
 
-def write_text(path: str, text: str) -> None:
-    """Put a text at `path` in place of whatever is there, for the owner alone. Raises OSError."""
-    _replace(path, text, is_durable=False)
+def write_text(path: str, text: str, *, owner: int | None = None) -> None:
+    """Put a text at `path` in place of whatever is there, for its owner alone (None: us). Raises OSError."""
+    _replace(path, text, is_durable=False, owner=owner)
 
 
-def _replace(path: str, text: str, *, is_durable: bool) -> None:
+def _replace(path: str, text: str, *, is_durable: bool, owner: int | None = None) -> None:
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
         _write_new(temporary, text.encode(), is_durable=is_durable)
+        if owner is not None:
+            os.chown(temporary, owner, -1)
         os.rename(temporary, path)
     except OSError:
         remove(temporary)

@@ -15,7 +15,9 @@ import signal
 import socket
 import time
 
-from runtime.node import cgroups, machine_locks, memory, output, ports, processes, records
+from runtime.node import box, cgroups, machine_locks, memory, output, ports, processes, records
+from runtime.node.duty import Duty
+from runtime.sandbox import disk, groups, kernel, levels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,8 +37,6 @@ EXIT_WRITE_TRIES = 120
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
-_ENDED_BY_TERM = (-signal.SIGTERM, 128 + signal.SIGTERM)
-"""By the signal itself, or as shells put it into an exit code."""
 _WAITED_FOR = frozenset({signal.SIGCHLD, signal.SIGUSR1, signal.SIGUSR2})
 # The others are blocked as well: a machine that shuts down must not end the supervisor before the job.
 _BLOCKED = _WAITED_FOR | {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
@@ -123,12 +123,10 @@ class _Attempt:
         self._order = order
         self._group: str | None = order["cgroup"]
         self._leader = 0
-        self._awaited: set[int] = set()
-        """Processes whose end is the attempt's end: the leader, and heirs of its duty (see `_note`)."""
-        self._codes: list[int] = []
-        """Exit codes of awaited processes, in the order of their ends; the leader's is first."""
-        self._reaped: dict[int, int] = {}
-        self._heirs: dict[int, list[int]] = {}
+        self._duty = Duty()
+        self._box_report = -1
+        """Where the first process of a sealed attempt's box says how its command ended; -1: it is not sealed."""
+        self._disk = disk.Watch(order.get("sandbox", levels.NONE), time.monotonic())
         self._stop_seen = b""
         self._kill_at: float | None = None
         """On the monotonic clock; None: nobody asked it to stop."""
@@ -144,7 +142,7 @@ class _Attempt:
     def run(self) -> None:
         failure = self._start()
         if failure is not None:
-            _leave_group(self._group)
+            self._leave_groups()
             self._record_exit({"launch_error": failure, "ended_at": time.time()})
             return
         self._read_stop_order()
@@ -152,20 +150,24 @@ class _Attempt:
         self._end_leftovers()
         self._keeper.look(0.0, POLL_S)
         ending = self._ending()
-        _leave_group(self._group)
+        self._leave_groups()
         self._record_exit(ending)
+
+    def _leave_groups(self) -> None:
+        _leave_group(self._group)
+        groups.remove(self._order.get("sandbox", levels.NONE).get("groups", []))
 
     def _start(self) -> dict[str, Any] | None:
         """Start the leader and record it. Returns what went wrong, if the command never ran."""
         try:
             _share_locks(self._order["locks"])
             port = self._hold_port()
-            self._leader, failure = _spawn(self._folder, self._order, port)
+            self._leader, self._box_report, failure = _spawn(self._folder, self._order, port)
         except OSError as error:
             return {"errno": error.errno, "text": f"{error.strerror}: {error.filename or 'starting a process'}"}
         if failure is not None:
             return failure
-        self._awaited = {self._leader}
+        self._duty.begin(self._leader)
         leader = processes.look_up(self._leader)
         started = {
             "pid": self._leader,
@@ -173,6 +175,7 @@ class _Attempt:
             "at": time.time(),
             "launch": "warm" if self._order["is_warm"] else "cold",
             "launch_why": self._order.get("launch_why", ""),
+            "sandbox": levels.reached(self._order.get("sandbox", levels.NONE)),
         }
         try:
             records.write_reserved(os.path.join(self._folder, records.STARTED), started, is_durable=False)
@@ -217,9 +220,13 @@ class _Attempt:
         """Until every awaited process is gone, or the grace of a stop order is over."""
         while True:
             self._reap()
-            if not self._awaited:
+            if not self._duty.awaited:
                 return
-            wait_s = min(self._keep_output(), self._measure())
+            wait_s = min(self._keep_output(), self._measure(), self._disk.wait_s(time.monotonic()))
+            if self._disk.is_passed(time.monotonic()):
+                self._was_killed = True
+                self._say(self._disk.words())
+                return
             if self._enclose_at is not None:
                 wait_s = min(wait_s, self._enclose_at - time.monotonic())
                 if wait_s <= 0:
@@ -280,7 +287,7 @@ class _Attempt:
         if not is_first:
             self._give_notice(max(0.0, self._kill_at - time.monotonic()))
             return
-        self._heirs = processes.children_by_parent(processes.table())
+        self._duty.notice()
         self._give_notice(grace_s)
         try:
             os.killpg(self._leader, signal.SIGTERM)
@@ -291,7 +298,8 @@ class _Attempt:
         """The notice holds the time of the kill, in seconds since the epoch; it is there whole or not at all."""
         path = os.path.join(self._folder, records.NOTICE)
         try:
-            records.write_text(path, f"{time.time() + grace_s:.3f}\n")
+            text = f"{time.time() + grace_s:.3f}\n"
+            records.write_text(path, text, owner=self._order.get("sandbox", levels.NONE).get("uid"))
         except OSError:
             with contextlib.suppress(OSError), open(path, "ab"):  # On a full disk the name alone, or the signal.
                 pass
@@ -305,32 +313,26 @@ class _Attempt:
                 return False
             if pid == 0:
                 return True
-            self._reaped[pid] = os.waitstatus_to_exitcode(status)
             self._peak.ended(usage.ru_maxrss)
-            if pid in self._awaited:
-                self._note(pid)
+            self._duty.ended(pid, self._told(pid, os.waitstatus_to_exitcode(status)))
 
-    def _note(self, pid: int) -> None:
-        """Count the end of an awaited process.
+    def _told(self, pid: int, code: int) -> int:
+        """The exit code; for the first process of a box, that of the command in it."""
+        if pid != self._leader or self._box_report < 0:
+            return code
+        with os.fdopen(self._box_report, "rb") as file:
+            body = file.read()
+        self._box_report = -1
+        if not body:
+            return code  # It was killed, and all in the box with it.
+        told = json.loads(body)
+        self._was_killed = self._was_killed or bool(told["was_killed"])
+        return code if told["exit_code"] is None else int(told["exit_code"])
 
-        A shell that waits for `python train.py` dies of the notice's SIGTERM at once, while the training writes its
-        checkpoint. So the children of a process that died of that signal inherit its duty: they are awaited in its
-        place, and their exit code is the attempt's.
-        """
-        self._awaited.discard(pid)
-        code = self._reaped[pid]
-        self._codes.append(code)
-        if code in _ENDED_BY_TERM and self._kill_at is not None:
-            self._inherit(pid)
-
-    def _inherit(self, pid: int) -> None:
-        for heir in self._heirs.get(pid, ()):
-            if heir in self._reaped:
-                self._note(heir)
-            elif processes.look_up(heir) is not None:
-                self._awaited.add(heir)
-            else:
-                self._inherit(heir)  # Its parent saw it end before ending itself.
+    def _say(self, text: str) -> None:
+        """To the job's output."""
+        with contextlib.suppress(OSError), open(os.path.join(self._folder, records.LOG), "ab") as file:
+            file.write(f"nightlab: {text}\n".encode())
 
     def _end_leftovers(self) -> None:
         """Kill what is left, again and again until nothing is. A process in an uninterruptible call is waited for."""
@@ -356,9 +358,7 @@ class _Attempt:
             signal.sigtimedwait({signal.SIGCHLD}, left_s)
 
     def _ending(self) -> dict[str, Any]:
-        leader_code = self._reaped.get(self._leader)
-        by_themselves = [code for code in self._codes if code >= 0 and code not in _ENDED_BY_TERM]
-        exit_code = by_themselves[-1] if by_themselves else leader_code
+        exit_code = self._duty.exit_code()
         return {
             "exit_code": exit_code,
             "was_killed": self._was_killed,
@@ -372,6 +372,8 @@ class _Attempt:
 
         Else the leader alone is judged: killed, by nobody here, while the machine ran out of memory.
         """
+        if groups.has_killed(self._order.get("sandbox", levels.NONE).get("groups", [])):
+            return True
         counted = None if self._group is None else cgroups.oom_kills(self._group)
         if counted is not None:
             return counted > 0
@@ -391,34 +393,52 @@ class _Attempt:
         _poke(self._order)
 
 
-def _spawn(folder: str, order: dict[str, Any], port: ports.Port | None) -> tuple[int, dict[str, Any] | None]:
-    """Fork the leader. Returns its pid, and the reason if it could not become the command."""
+def _spawn(folder: str, order: dict[str, Any], port: ports.Port | None) -> tuple[int, int, dict[str, Any] | None]:
+    """Fork the leader. Returns its pid, where a box reports (or -1), and why it could not become the command."""
     log = os.open(os.path.join(folder, records.LOG), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     reader, writer = os.pipe2(os.O_CLOEXEC)
+    ending, report = -1, -1
+    if _level(order) == "sealed":
+        try:
+            _prepare_box(order, log)
+        except OSError as error:
+            return 0, -1, {"errno": error.errno, "text": f"sandbox: {error.strerror}", "is_sandbox": True}
+        ending, report = os.pipe2(os.O_CLOEXEC)
     own_pid = os.getpid()
     pid = os.fork()
     if pid == 0:
-        _become_command(order, log, writer, own_pid)
+        _become_command(order, log, writer, own_pid, report)
     if port is not None:
         port.let_go()  # The child has it too, until the very moment at which it becomes the command.
-    os.close(writer)
-    os.close(log)
+    for descriptor in (writer, log, *([report] if report >= 0 else [])):
+        os.close(descriptor)
     with os.fdopen(reader, "rb") as answer:
         body = answer.read()
     if not body:
-        return pid, None
+        return pid, ending, None
     os.waitpid(pid, 0)
     failure: dict[str, Any] = json.loads(body)
-    return pid, failure
+    return pid, -1, failure
 
 
-def _become_command(order: dict[str, Any], log: int, writer: int, supervisor: int) -> None:
+def _prepare_box(order: dict[str, Any], log: int) -> None:
+    """Its bounds, its output, and that the next child is the first process of a new pid namespace. Raises OSError."""
+    sandbox = order["sandbox"]
+    os.fchown(log, sandbox["uid"], -1)  # It may open its own output by name (/dev/stdout).
+    sandbox["groups"] = groups.make(f"nightlab-{order['marker']}", sandbox["bounds"])
+    if not any("memory" in path for path in sandbox["groups"]):
+        sandbox["rlimits"]["RLIMIT_DATA"] = sandbox["bounds"]["memory"]
+    kernel.unshare(kernel.CLONE_NEWPID, "pid")
+
+
+def _become_command(order: dict[str, Any], log: int, writer: int, supervisor: int, report: int) -> None:
     """In the child: never returns."""
     stage = "preparing the process"
     try:
         os.setsid()
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != supervisor:
+        is_sealed = _level(order) == "sealed"
+        if not is_sealed and os.getppid() != supervisor:
             os._exit(1)
         os.dup2(os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC), 0)
         os.dup2(log, 1)
@@ -426,6 +446,11 @@ def _become_command(order: dict[str, Any], log: int, writer: int, supervisor: in
         # Python ignores these two; a command expects the defaults.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        stage = "sandbox"
+        if is_sealed:
+            box.enter(order["sandbox"], report)
+        else:
+            levels.restrain(_level(order))
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         stage = f"working directory {order['cwd']!r}"
         os.chdir(order["cwd"])
@@ -439,8 +464,18 @@ def _become_command(order: dict[str, Any], log: int, writer: int, supervisor: in
         stage = f"command {order['argv'][0]!r}"
         os.execvpe(order["argv"][0], order["argv"], order["env"])
     except OSError as error:
-        os.write(writer, json.dumps({"errno": error.errno, "text": f"{stage}: {error.strerror}"}).encode())
+        failure = {
+            "errno": error.errno,
+            "text": f"{stage}: {error.strerror}",
+            "is_sandbox": stage == "sandbox",
+        }
+        os.write(writer, json.dumps(failure).encode())
         os._exit(127)
+
+
+def _level(order: dict[str, Any]) -> str:
+    """An order without one is of an older engine."""
+    return str(order.get("sandbox", levels.NONE)["level"])
 
 
 def _leave_group(path: str | None) -> None:

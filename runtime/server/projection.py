@@ -130,7 +130,12 @@ def _start(changes: RowChanges, event: AttemptStarted, before: Job | None, at_s:
     is_first_word = before is not None and before.attempt is not None and before.attempt.started_at_s is None
     if not is_first_word:
         return
-    told: AttemptChanges = {"started_at": at_s, "launch": event.launch, "launch_why": event.launch_why}
+    told: AttemptChanges = {
+        "started_at": at_s,
+        "launch": event.launch,
+        "launch_why": event.launch_why,
+        "sandbox": event.sandbox,
+    }
     changes.change_attempt((event.job_id, event.attempt), told)
     if event.attempt == 1:
         changes.change_job(event.job_id, {"started_at": at_s})

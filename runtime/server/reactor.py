@@ -74,6 +74,7 @@ def events_from_report(
                     pid=report.pid,
                     launch=report.launch,
                     launch_why=report.launch_why,
+                    sandbox=report.sandbox,
                 )
             ]
         case Checkpointed():

@@ -36,6 +36,7 @@ from runtime_client.models import (
     MetricPoint,
     NodeView,
     PlacementView,
+    SandboxView,
     SuggestionView,
     VictimView,
 )
@@ -129,6 +130,9 @@ def _attempt_view(row: AttemptRow) -> AttemptView:
         evidence=row.evidence,
         launch=row.launch,
         launch_why=row.launch_why,
+        sandbox=None
+        if row.sandbox is None
+        else SandboxView.model_construct(level=row.sandbox.level, layers=row.sandbox.layers, uid=row.sandbox.uid),
         peak_memory_mb=row.peak_memory_mb,
         checkpoint_step=row.checkpoint_step,
     )

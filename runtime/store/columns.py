@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.types import TypeDecorator
 
-from runtime.model.nouns import Placement
+from runtime.model.nouns import Placement, SandboxReached
 
 from .writer import StoreUnusable
 
@@ -118,6 +118,24 @@ class Placements(TypeDecorator[tuple[Placement, ...]]):
             Placement(node_id=item["node_id"], devices=tuple(item["devices"]), first_rank=item["first_rank"])
             for item in _parsed(value or "[]")
         )
+
+
+class Reached(TypeDecorator[SandboxReached]):
+    """How far an attempt was shut off, as a JSON object."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: SandboxReached | None, dialect: sa.Dialect) -> str | None:
+        if value is None:
+            return None
+        return json.dumps({"level": value.level, "layers": value.layers, "uid": value.uid}, separators=(",", ":"))
+
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> SandboxReached | None:
+        if value is None:
+            return None
+        item = _parsed(value)
+        return SandboxReached(level=item["level"], layers=tuple(item["layers"]), uid=item["uid"])
 
 
 def _parsed(text: str) -> Any:

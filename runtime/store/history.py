@@ -11,7 +11,7 @@ from typing import Any, TypedDict, Unpack
 
 import sqlalchemy as sa
 
-from runtime.model.nouns import Placement
+from runtime.model.nouns import Placement, SandboxReached
 from runtime.model.states import AttemptOutcome, ExitReason, JobState, StopCause
 
 from .rows import all_values, in_chunks, insert_or_replace, load, load_all
@@ -71,6 +71,8 @@ class AttemptRow:
     launch: str | None = None
     """`cold` or `warm`; None: not started."""
     launch_why: str | None = None
+    sandbox: SandboxReached | None = None
+    """None: not started, or by a release that had no sandbox."""
     peak_memory_mb: float | None = None
     """Most memory that its processes held at once, in MiB; None: nobody knows, or it has not ended."""
 
@@ -103,6 +105,7 @@ class AttemptChanges(TypedDict, total=False):
     checkpoint_step: int | None
     launch: str | None
     launch_why: str | None
+    sandbox: SandboxReached | None
     peak_memory_mb: float | None
 
 

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from runtime.model.states import AttemptOutcome, ExitReason, JobState, StopCause
 
-from .columns import Json, Name, Placements, Prose, Whole, Word
+from .columns import Json, Name, Placements, Prose, Reached, Whole, Word
 
 metadata = sa.MetaData(
     naming_convention={
@@ -91,6 +91,7 @@ attempts = sa.Table(
     sa.Column("launch", Name(10)),
     sa.Column("launch_why", Prose),
     sa.Column("peak_memory_mb", sa.Double),
+    sa.Column("sandbox", Reached),
 )
 
 runs = sa.Table(

@@ -8,8 +8,10 @@ are two fields, and `max_retries` is 0 by default.
 from __future__ import annotations
 
 import math
+import posixpath
 import re
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
@@ -243,6 +245,38 @@ def _check_json(value: Any, path: str) -> None:
         raise ValueError(f"{path.lstrip('.')}: {value!r} is a {kind}; give a number, a text, a truth value or None")
 
 
+class Sandbox(StrEnum):
+    """How far a job's processes are shut off from the machine that they run on."""
+
+    NONE = "none"
+    """As any program of the user that nightlab runs as."""
+    USER = "user"
+    """As `none`, but without a way to more rights (no setuid programs) and without core dumps."""
+    SEALED = "sealed"
+    """In a box of its own: for code that nobody has read. See docs/sandbox.md."""
+
+
+class Network(StrEnum):
+    """What a sealed job reaches."""
+
+    NONE = "none"
+    """The metrics gateway, and itself."""
+    OPEN = "open"
+    """Whatever the machine reaches."""
+
+
+class Limits(Wire):
+    """What a sealed job may use at most."""
+
+    memory_bytes: int | None = Field(default=None, ge=2**26, le=2**50)
+    """None: `compute.memory_gb` where that is given, else three quarters of the machine's."""
+    processes: int = Field(default=1024, ge=2, le=2**20)
+    """Threads count too."""
+    open_files: int = Field(default=4096, ge=32, le=2**20)
+    disk_bytes: int = Field(default=8 * 2**30, ge=2**20, le=2**50)
+    """Of its writable folders together; also the size of its /tmp, as far as memory goes."""
+
+
 class JobSpec(Wire):
     """One job as submitted."""
 
@@ -259,6 +293,14 @@ class JobSpec(Wire):
     args_style: ArgsStyle = ArgsStyle.NONE
     env_variables: dict[str, str] = Field(default_factory=dict)
     launch: LaunchMode = LaunchMode.AUTO
+    sandbox: Sandbox = Sandbox.USER
+    """Where it can not be had, the job does not start."""
+    readable: tuple[str, ...] = Field(default=(), max_length=200)
+    """Absolute paths that a sealed job may read, besides its code, its Python and the libraries of the system."""
+    network: Network = Network.NONE
+    """Of a sealed job."""
+    limits: Limits = Limits()
+    """Of a sealed job."""
 
     priority_class: str = "normal"
     preemptible: bool | None = None
@@ -333,6 +375,23 @@ class JobSpec(Wire):
             raise ValueError("on_timeout: resume needs timeout_minutes, the run time after which an attempt resumes")
         return self
 
+    @field_validator("readable")
+    @classmethod
+    def _readable_are_absolute(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for path in value:
+            if not path.startswith("/") or "\0" in path or posixpath.normpath(path) in ("/", "//"):
+                raise ValueError(f"readable: {path!r}: give absolute paths of folders or files below /")
+        return value
+
+    @model_validator(mode="after")
+    def _only_sealed_is_limited(self) -> JobSpec:
+        given = [name for name in ("readable", "network", "limits") if name in self.model_fields_set]
+        if self.sandbox is not Sandbox.SEALED and any(getattr(self, n) != _UNLIMITED[n] for n in given):
+            raise ValueError(
+                f"{', '.join(given)}: only a sealed job is held to it; say `sandbox: sealed`, or leave it out"
+            )
+        return self
+
     @model_validator(mode="after")
     def _reserved_names(self) -> JobSpec:
         taken = sorted(n for n in self.env_variables if n.startswith(("NIGHTLAB_", "MLFLOW_TRACKING_")))
@@ -340,6 +399,8 @@ class JobSpec(Wire):
             raise ValueError(f"env_variables: {', '.join(taken)}: these names are set by nightlab; choose others")
         return self
 
+
+_UNLIMITED = MappingProxyType({"readable": (), "network": Network.NONE, "limits": Limits()})
 
 __all__ = [
     "NAME_PATTERN",
@@ -351,8 +412,11 @@ __all__ = [
     "JobSpec",
     "JsonLines",
     "LaunchMode",
+    "Limits",
     "MetricSource",
+    "Network",
     "OnTimeout",
+    "Sandbox",
     "SessionFence",
     "SnapshotMode",
     "StdoutPattern",

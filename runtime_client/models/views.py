@@ -50,8 +50,21 @@ class AttemptView(Wire):
     launch: str | None = None
     """`cold`: the command was executed; `warm`: a process with its imports done became it. None: not started."""
     launch_why: str | None = None
+    sandbox: SandboxView | None = None
+    """None: not started, or by a release that had no sandbox."""
     peak_memory_mb: float | None = None
     """Most memory (MiB) that its processes on this machine held at once; None: not known, or not ended."""
+
+
+class SandboxView(Wire):
+    """How far an attempt was really shut off."""
+
+    level: str
+    """none, user, sealed."""
+    layers: tuple[str, ...] = ()
+    """What holds it: mount, pid, ipc, net, uts, uid, no_new_privs, capabilities, seccomp, landlock, cgroup, rlimit."""
+    uid: int | None = None
+    """The user that its processes run as; None: the one that nightlab runs as."""
 
 
 class SuggestionView(Wire):

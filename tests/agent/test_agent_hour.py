@@ -229,7 +229,7 @@ def test_a_trial_of_two_jobs_is_one_in_the_report_and_whole_when_run_again(tmp_p
     assert world.live() is SessionState.STOPPED
     next_night(world)
     assert world.live() is SessionState.FINISHED
-    facts = gather_report_input(world.store, world.runtime, "s1")
+    facts = gather_report_input(world.store, world.runtime, "s1", model_calls=())
     held = [(s.job_id, s.trial_number) for s in segments(facts.jobs, facts.trials, now=world.runtime.now)]
     assert {number for job_id, number in held if job_id in ("j1", world.store.trial("s1-t1").job_id)} == {1}
     assert "nothing was to be confirmed" in build_report(facts)

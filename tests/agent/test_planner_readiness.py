@@ -103,3 +103,10 @@ def test_a_trial_that_ended_before_it_could_leave_is_no_warning() -> None:
     readiness = judged(0.5, 0.51, 0.49, preemption=a_try(0.5, is_done=False))
     assert "too_short_to_preempt" in codes(readiness, Level.FACT)
     assert not codes(readiness, Level.WARNING)
+
+
+def test_a_model_that_suggests_nothing_is_told_as_one_that_only_diagnoses() -> None:
+    only = a_task(**BUDGETS, model={"name": "small"})
+    assert "model_diagnoses_only" in codes(judged(0.5, 0.52, 0.48, task=only), Level.FACT)
+    both = a_task(**BUDGETS, model={"name": "small"}, search={"use": ["sampler", "model"]})
+    assert "model_diagnoses_only" not in codes(judged(0.5, 0.52, 0.48, task=both), Level.FACT)

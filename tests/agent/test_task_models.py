@@ -83,9 +83,14 @@ def test_a_model_that_is_used_has_to_be_named(tmp_path: Path) -> None:
     assert "search.use names model; add model: {name: ..., base_url: ...}" in message
 
 
-def test_a_model_that_nobody_asks_is_told_with_how_to_use_it(tmp_path: Path) -> None:
-    ((path, message),) = _problems("model: {name: m}\n", tmp_path)
+def test_a_model_that_only_diagnoses_is_taken(tmp_path: Path) -> None:
+    assert _parsed("model: {name: m}\n", tmp_path).model is not None
+
+
+def test_a_model_that_nothing_would_use_is_refused_with_how_to_use_it(tmp_path: Path) -> None:
+    ((path, message),) = _problems("model: {name: m, rung: menu}\n", tmp_path)
     assert path == "model"
+    assert message.startswith("nothing would use it")
     assert "use: [sampler, random, refiner, replicator, model]" in message
 
 

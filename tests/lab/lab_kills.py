@@ -91,10 +91,12 @@ class KillWorld:
     home: Path
     runtime: SimulatedRuntime
     session_id: str = "s1"
+    beside: AgentStore | None = None
+    """The store as others see it while a process lives; opening one anew is dear."""
 
     def life(self, points: Points) -> SessionState | None:
         """One process: opens everything anew; None: it was killed."""
-        store = self._store()
+        store, self.beside = self._store(), self._store()
         client: Any = CountingRuntime(self.runtime, points)
         deps = SessionDeps(
             store=store,
@@ -112,6 +114,14 @@ class KillWorld:
             return None
         finally:
             store.close()
+            self.beside.close()
+            self.beside = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Asked while a process lives, for only then time passes."""
+        assert self.beside is not None
+        return self.beside.session(self.session_id).ended_at is not None
 
     def left(self) -> tuple[SessionView, list[TrialView]]:
         """What the store says."""
@@ -141,5 +151,5 @@ def a_kill_world(home: Path, *, n_trials: int) -> KillWorld:
     store = made._store()
     store.create_session(task)
     store.close()
-    background.arrive(runtime.cluster, lambda: made.left()[0].ended_at is not None)
+    background.arrive(runtime.cluster, lambda: made.has_ended)
     return made

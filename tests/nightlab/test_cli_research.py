@@ -102,7 +102,19 @@ def test_a_session_as_data_has_trials_and_activity(home: Path) -> None:
     with closing(AgentStore.open(home)) as store:
         data = session_data(store, "s1")
         assert best_of(store.session("s1"), store.trials("s1")) is None
-    told = {"session", "budgets", "plan", "looks", "held_out", "model", "model_calls", "lessons", "trials", "gates"}
+    told = {
+        "session",
+        "budgets",
+        "plan",
+        "looks",
+        "held_out",
+        "model",
+        "rung_steps",
+        "model_calls",
+        "lessons",
+        "trials",
+        "gates",
+    }
     assert set(data) == told | {"activity"}
     assert data["model"] == asdict(turns([]))
 

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from agent.report.gather import gather_report_input, session_jobs
 from agent.report.sample import TASK, sample_report_input
+from agent.store.views import ModelCallView
 from runtime_client.fake import FakeOutcome, FakeRuntime
 from runtime_client.models import JobSpec, SessionFence
+
+CALL = ModelCallView(
+    call_id=1, at=0.0, purpose="suggest", prompt_version=None, model="small", rung="tools", outcome="used",
+    prompt_tokens=10, completion_tokens=5, cost_usd=None, took_s=1.0,
+)  # fmt: skip
 
 
 class Reader:
@@ -53,11 +59,12 @@ def test_collects_jobs_metrics_and_who_they_were_preempted_for():
     client.preempt("j2", beneficiary="j4")
     urgent = client.submit(trial_job("urgent", session=None, priority_class="critical"))
     client.advance(60.0)
-    facts = gather_report_input(Reader(), client, "s1")
+    facts = gather_report_input(Reader(), client, "s1", model_calls=[CALL])
     assert {job.job_id for job in facts.jobs} == {"j1", "j2", "j3", urgent.job_id}
     assert facts.task == TASK
     assert [p.value for p in facts.points["j3"] if p.key == "val_accuracy"] == [0.5, 0.6, 0.7]
     assert facts.n_devices == 2
+    assert facts.model_calls == (CALL,)
 
 
 def test_session_jobs_are_oldest_first_over_several_pages(monkeypatch):

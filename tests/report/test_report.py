@@ -11,8 +11,8 @@ import pytest
 
 from agent.report import build_report, write_report
 from agent.report.sample import TASK, configuration_of, sample_report_input
-from agent.store.views import Purpose, SessionState, TrialState
-from agent.task import Task
+from agent.store.views import ModelCallView, Purpose, SessionState, TrialState
+from agent.task import Model, Task
 
 SECTIONS = (
     "verdict",
@@ -239,3 +239,37 @@ def test_written_file_replaces_the_older_one_whole(facts, tmp_path):
     assert write_report(facts, path) == path
     assert path.read_text(encoding="utf-8").rstrip().endswith("</html>")
     assert list(path.parent.iterdir()) == [path]
+
+
+def with_model(facts, name="small", outcomes=("used", "unusable", "timed_out", "over_budget")):
+    task = facts.task.model_copy(update={"model": Model(name=name)})
+    calls = tuple(
+        ModelCallView(
+            call_id=n, at=facts.made_at, purpose="suggest", prompt_version=None, model="m", rung="tools",
+            outcome=outcome, prompt_tokens=1000, completion_tokens=5, cost_usd=0.25, took_s=1.0,
+        )
+        for n, outcome in enumerate(outcomes)
+    )  # fmt: skip
+    return replace(facts, task=task, model_calls=calls)
+
+
+def test_lost_turns_of_a_model_are_told_with_their_reasons_and_what_they_cost(facts):
+    page = build_report(with_model(facts))
+    section = page[page.index('<section id="model">') :].partition("</section>")[0]
+    cells = dict(re.findall(r"<tr><td>([^<]*)</td><td class=\"n\">([^<]*)</td></tr>", section))
+    assert (cells["calls"], cells["answered"], cells["lost"]) == ("3", "1", "2 (66.7 %)")
+    assert (cells["lost: unusable"], cells["lost: timed out"]) == ("1", "1")
+    assert (cells["tokens"], cells["cost in USD"]) == ("4,020", "1")
+    assert "<thead>" not in section
+
+
+def test_steps_of_the_ladder_are_told_and_the_name_of_a_model_is_escaped(facts):
+    page = build_report(with_model(facts, name="<b>m", outcomes=("unusable",) * 4))
+    section = page[page.index('<section id="model">') :].partition("</section>")[0]
+    assert "<td>schema</td><td>tools</td>" in section
+    assert "&lt;b&gt;m" in section
+    assert "<b>m" not in page
+
+
+def test_a_session_without_a_model_has_no_section_of_one(html):
+    assert 'id="model"' not in html

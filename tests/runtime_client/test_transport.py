@@ -244,6 +244,17 @@ def test_the_first_connection_of_a_stream_may_fail() -> None:
         next(client_of(Flaky(99, httpx.ConnectError("refused"))).events(since=0))
 
 
+def test_a_bounded_wait_bears_a_server_that_is_some_seconds_late() -> None:
+    waits: list[float] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        waits.append(request.extensions["timeout"]["read"])
+        return httpx.Response(200, headers={"Content-Type": "text/event-stream"}, text="")
+
+    assert list(client_of(answer).events(since=0, wait_s=0.01)) == []
+    assert 10.0 <= waits[0] <= 10.1
+
+
 def test_a_refused_stream_is_not_asked_for_again() -> None:
     server = Flaky(0, httpx.ConnectError(""))
     with pytest.raises(Conflict):
