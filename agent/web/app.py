@@ -6,6 +6,7 @@ from fastapi import FastAPI
 
 from agent.store.journal import Journal
 from agent.store.store import AgentStore
+from agent.web import control
 from agent.web.envelope import install
 from agent.web.events import Pulse
 from agent.web.guard import Guard
@@ -28,5 +29,6 @@ def create_app(store: AgentStore, keys: Keys) -> FastAPI:
     app.state.pulse = Pulse(Journal(store).newest)
     install(app)
     app.include_router(router)
+    app.include_router(control.router)
     app.add_middleware(Guard, keys=keys)
     return app

@@ -95,13 +95,18 @@ class GateView(View):
     """A person can still answer."""
 
 
-class GateAnswer(View):
+class Wish(View):
+    """What a person wants of a session; `{}` is enough."""
+
+    by: str | None = Field(default=None, min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")
+    """Who, by the word of the client; None: the user that the service runs as."""
+
+
+class GateAnswer(Wish):
     """What to answer with; `{}` is enough."""
 
     note: str | None = Field(default=None, max_length=2000)
     """Why; whoever suggested it reads it."""
-    by: str | None = Field(default=None, min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")
-    """Who answers, by the word of the client; None: the user that the service runs as."""
 
 
 class Event(View):

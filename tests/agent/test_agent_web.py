@@ -19,8 +19,12 @@ from agent.gates.gate import Answer, GateKind
 from agent.store.fenced import FencedWriter, Line
 from agent.store.gates import GateBook
 from agent.store.journal import Journal
+from agent.store.nights import NightStore
 from agent.store.record import SessionRecord
 from agent.store.store import AgentStore
+from agent.store.views import SessionState
+from agent.sweeps.cells import Cell
+from agent.sweeps.sweep import RandomMethod, Sweep
 from agent.web.app import create_app
 from agent.web.events import PAGE, Pulse, event_stream
 from agent.web.keys import OWNER_FILE, Keys, Role, open_keys
@@ -242,3 +246,39 @@ def test_every_route_is_typed_in_the_open_api_document(door: Door) -> None:
                 assert content["application/json"]["schema"].get("$ref"), (path, method)
             assert "409" in said["responses"], (path, method)
     assert {"SessionDetail", "TrialView", "Gate", "Event"} <= document["components"]["schemas"].keys()
+
+
+def test_a_stop_and_a_resume_over_http_say_whose_they_are_and_may_be_repeated(door: Door) -> None:
+    for _ in range(2):
+        stopped = door.call("POST", "/v1/sessions/s1/stop", json={"by": "ada"})
+        assert (stopped.status_code, stopped.json()["data"]["state"]) == (200, "stopping")
+    for _ in range(2):
+        resumed = door.call("POST", "/v1/sessions/s1/resume", json={"by": "bob"})
+        assert (resumed.status_code, resumed.json()["data"]["state"]) == (200, "running")
+    texts = [event["text"] for event in door.read("/v1/events/page")["items"]]
+    assert texts == ["ada asks it to stop", "bob has it go on"]
+
+
+@pytest.mark.parametrize("what", ["stop", "resume"])
+def test_a_reader_neither_stops_nor_resumes_and_unknown_sessions_are_named(door: Door, what: str) -> None:
+    refusal = door.call("POST", f"/v1/sessions/s1/{what}", token="reader", json={})
+    assert error_of(refusal) == (403, "reader_token")
+    assert error_of(door.call("POST", f"/v1/sessions/s9/{what}", json={})) == (404, "unknown_session")
+    assert door.read("/v1/sessions/s1")["state"] == "running"
+
+
+def test_a_finished_session_is_not_resumed(door: Door) -> None:
+    SessionRecord(door.writer).conclude(SessionState.FINISHED, "done")
+    refusal = door.call("POST", "/v1/sessions/s1/resume", json={})
+    assert error_of(refusal) == (409, "session_not_runnable")
+
+
+def test_a_session_of_a_night_that_runs_is_not_resumed(door: Door) -> None:
+    cells = [Cell(name="a", task=a_task())]
+    sweep = Sweep(sweep="digits", task="t.yaml", method=RandomMethod(kind="random", trials=3))
+    night = NightStore(door.store).begin(sweep, file="f", cells=cells, finish_by=None).night
+    assert night is not None
+    door.store.create_session(a_task(), night_id=night.night_id)
+    door.store.request_stop("s2")
+    assert error_of(door.call("POST", "/v1/sessions/s2/resume", json={})) == (409, "session_of_running_night")
+    assert door.store.session("s2").state is SessionState.STOPPING
