@@ -11,8 +11,9 @@ from typing import Any
 
 import httpx
 import pytest
-from agent_worlds import a_task
+from agent_worlds import a_task, a_world
 from fastapi import FastAPI
+from test_gates import asking, live
 
 from agent.gates.freedom import Action, Course, Ruling
 from agent.gates.gate import Answer, GateKind
@@ -282,3 +283,26 @@ def test_a_session_of_a_night_that_runs_is_not_resumed(door: Door) -> None:
     door.store.request_stop("s2")
     assert error_of(door.call("POST", "/v1/sessions/s2/resume", json={})) == (409, "session_of_running_night")
     assert door.store.session("s2").state is SessionState.STOPPING
+
+
+def test_a_session_that_asks_goes_on_with_what_was_approved_over_http(tmp_path: Path) -> None:
+    world = a_world(tmp_path, task=asking(answer_within_minutes=600))
+    app = create_app(world.store, KEYS)
+    door = Door(store=world.store, app=app, writer=FencedWriter(world.store, "s1", 0), now=[])
+    approved: list[str] = []
+
+    def answer() -> bool:
+        """Asked before each wait of the session: what waits then is approved, by HTTP."""
+        for waiting in door.read("/v1/gates"):
+            gate = waiting["gate"]
+            said = door.call("POST", f"/v1/gates/{gate['gate_id']}/approve", json={"by": "ada"})
+            assert said.status_code == 200
+            approved.append(gate["subject"])
+        return False
+
+    assert live(world, should_leave=answer) is SessionState.FINISHED
+    measured = {trial["configuration"] for trial in door.read("/v1/sessions/s1/trials")["items"] if trial["value"]}
+    assert approved
+    assert set(approved) <= measured
+    assert "guest" in {arm["suggested_by"] for arm in door.read("/v1/sessions/s1")["arms"]}
+    world.store.close()
