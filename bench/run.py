@@ -55,6 +55,8 @@ MEASURES = {
     "agent.null_sessions_percent": "trust:null_sessions_percent",
     "agent.power_percent": "trust:power_percent",
     "sweeps.nights": "nights:nights",
+    "sandbox.escapes": "sandbox:escapes",
+    "sandbox.start_ms": "sandbox:start_ms",
     "cli.help_ms": "cli:help_ms",
 }
 """Figure id -> module of `bench.figures` and function; imported on use, so that groups do not load each other."""

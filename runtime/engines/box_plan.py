@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -84,8 +85,9 @@ def box_record(spec: JobSpec, facts: BoxFacts, variables: dict[str, str]) -> dic
     if missing is not None:
         raise CannotLaunch(ExitReason.SANDBOX_UNAVAILABLE, missing)
     for path in spec.readable:
-        if not os.path.exists(path):
-            raise CannotLaunch(ExitReason.BAD_COMMAND, f"readable: {path!r} does not exist on this machine")
+        _check_readable("readable", path)
+    if not facts.is_own_folder:
+        _check_readable("code_source.root_path", str(facts.working_folder))
     memory = _memory(spec, facts)
     root = facts.folder / "box"
     root.mkdir(exist_ok=True, mode=0o700)
@@ -123,6 +125,18 @@ def box_record(spec: JobSpec, facts: BoxFacts, variables: dict[str, str]) -> dic
             "RLIMIT_NPROC": spec.limits.processes,
         },
     }
+
+
+def _check_readable(name: str, path: str) -> None:
+    """The job is another user than we are. What lies deeper, it says itself."""
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        raise CannotLaunch(ExitReason.BAD_COMMAND, f"{name}: {path!r}: {error.strerror}") from error
+    wanted = 0o005 if stat.S_ISDIR(status.st_mode) else 0o004
+    if status.st_mode & wanted != wanted:
+        advice = "a sealed job runs as a user of its own: let others read it (chmod -R o+rX)"
+        raise CannotLaunch(ExitReason.BAD_COMMAND, f"{name}: {path!r} is for its owner alone, and {advice}")
 
 
 def give(folder: Path, uid: int) -> None:

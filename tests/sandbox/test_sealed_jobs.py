@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ from local_engine_lab import eventually, job, local_lab
 
 from runtime.engines.box_plan import FIRST_UID, uid_of, why_not_sealed
 from runtime.engines.conformance import stop
-from runtime.engines.contract import Exited, Started
+from runtime.engines.contract import Exited, NotLaunched, Started
 from runtime_client.models import LaunchMode, Limits, Sandbox
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="sealed jobs need root")
@@ -37,6 +38,24 @@ def test_output_and_exit_code_of_a_sealed_job_are_its_commands(tmp_path: Path) -
     assert started.sandbox is not None
     assert started.sandbox.uid == FIRST_UID + 1
     assert not list((tmp_path / "attempts/j1/1/box").iterdir())
+
+
+@needs_root
+@pytest.mark.parametrize(("mode", "told"), [(0o700, "chmod -R o\\+rX"), (None, "No such file")])
+def test_what_a_sealed_job_could_not_read_is_refused_before_it_starts(
+    tmp_path: Path, mode: int | None, told: str
+) -> None:
+    data = tmp_path / "data"
+    if mode is not None:
+        data.mkdir(mode=mode)
+
+    async def run() -> str:
+        async with local_lab(tmp_path / "home") as lab:
+            launch = job("true", sandbox=Sandbox.SEALED, readable=(str(data),))
+            await lab.engine.start(launch, 1)
+            return (await lab.next(NotLaunched, launch.key)).evidence
+
+    assert re.search(told, asyncio.run(run()))
 
 
 @needs_root
@@ -142,3 +161,19 @@ def test_a_machine_that_can_not_seal_says_what_is_missing(
 
 def test_jobs_of_a_server_have_users_of_their_own() -> None:
     assert len({uid_of(f"j{number}") for number in range(1, 1000)}) == 999
+
+
+@needs_root
+def test_a_later_attempt_of_a_sealed_job_goes_on_from_what_an_earlier_one_saved(tmp_path: Path) -> None:
+    count = "echo x >> $NIGHTLAB_CHECKPOINT_DIR/n; echo y >> here; cat $NIGHTLAB_CHECKPOINT_DIR/n here | wc -l"
+
+    async def run() -> list[str]:
+        async with local_lab(tmp_path) as lab:
+            told = []
+            for attempt in (1, 2):
+                launch = job(count, attempt=attempt, sandbox=Sandbox.SEALED)
+                await lab.engine.start(launch, 1)
+                told.append((await lab.next(Exited, launch.key)).log_tail.strip())
+            return told
+
+    assert asyncio.run(run()) == ["2", "4"]
