@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
 BESIDE := -n 2 --dist loadfile --no-loadscope-reorder
 # Suites whose tests may run beside each other. The others want the machine, or the one server they use, for themselves.
-SHARED_SUITES := kills
+SHARED_SUITES := kills acceptance
 
 .PHONY: demo test check format marked clean help
 .DELETE_ON_ERROR:

@@ -14,8 +14,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -85,6 +85,7 @@ def run_service(
     spawn: Spawn | None = None,
     spawn_night: Spawn | None = None,
     backoff_s: Sequence[float] = BACKOFF_S,
+    with_api: bool = False,
 ) -> None:
     """Work until SIGTERM or Ctrl-C (or until `leaving` is set); then let all children leave in order.
 
@@ -92,6 +93,7 @@ def run_service(
         spawn: None starts `agent.frontdoors.research`.
         spawn_night: None starts `agent.frontdoors.nightly`.
         backoff_s: waits before a restart, after the first, second, ... crash in a row; the last one repeats.
+        with_api: serve the HTTP API (`agent.web`) beside it; a home whose API can not be served does without.
 
     Raises:
         ServiceRuns: another service works for this home.
@@ -103,19 +105,36 @@ def run_service(
         _take(lock, home)
         store = AgentStore.open(home)
         care = _Care(spawn=spawn or _spawn, spawn_night=spawn_night or _spawn_night, backoff_s=tuple(backoff_s))
-        nights, tellings = NightStore(store), TellingStore(store)
         try:
-            while not is_leaving.is_set():
-                with suppress(DiskFull), full_disk_named():
-                    _reap(store, care, home)
-                    _start_missing(store, care, home)
-                    _keep_nights(nights, care, home)
-                    _keep_messenger(tellings, care, home)
-                    _bound_logs(care, home)
-                is_leaving.wait(LOOK_EVERY_S)
+            with _api(home, is_on=with_api):
+                _look_after(store, care, home, is_leaving)
         finally:
             _let_leave(care)
             store.close()
+
+
+def _look_after(store: AgentStore, care: _Care, home: Path, is_leaving: threading.Event) -> None:
+    nights, tellings = NightStore(store), TellingStore(store)
+    while not is_leaving.is_set():
+        with suppress(DiskFull), full_disk_named():
+            _reap(store, care, home)
+            _start_missing(store, care, home)
+            _keep_nights(nights, care, home)
+            _keep_messenger(tellings, care, home)
+            _bound_logs(care, home)
+        is_leaving.wait(LOOK_EVERY_S)
+
+
+@contextmanager
+def _api(home: Path, *, is_on: bool) -> Iterator[None]:
+    """The HTTP API while the block lasts; its modules are loaded only where it is wanted."""
+    if not is_on:
+        yield
+        return
+    from agent.web.serving import served
+
+    with served(home):
+        yield
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -123,7 +142,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--home", type=Path, required=True)
     given = parser.parse_args(arguments)
     try:
-        run_service(given.home)
+        run_service(given.home, with_api=True)
     except (ServiceRuns, StoreUnusable) as error:
         print(error, file=sys.stderr)
         return 1

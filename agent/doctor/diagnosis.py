@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from agent.store.views import ParamValue
 
 
 class FailureClass(StrEnum):
@@ -62,7 +58,7 @@ class Diagnosis:
     """In a sentence; suspected where `is_sure` is False."""
     suggestion: str
     """What to change, in a sentence."""
-    change: dict[str, ParamValue] | None = None
+    change: dict[str, str | int | float | bool | None] | None = None
     """The same as parameters of the task, where that says it; None: it does not, or it is not known."""
     is_sure: bool = False
     made_by: str = BY_RULES

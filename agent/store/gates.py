@@ -17,7 +17,7 @@ from agent.store import rows
 from agent.store.fenced import FencedWriter, Line
 from agent.store.schema import writing
 from agent.store.store import AgentStore
-from agent.store.tables import gates
+from agent.store.tables import activity, gates
 
 _OPEN = gates.c.answer.is_(None)
 
@@ -77,7 +77,11 @@ class GateStore:
             done = connection.execute(sa.update(gates).where(mine, _OPEN, in_time).values(**given))
             if not done.rowcount:
                 _settle_overdue(connection, mine, now)
-            return Answered(gate=_read(connection, gate_id), is_first=bool(done.rowcount))
+            gate = _read(connection, gate_id)
+            if done.rowcount:
+                said = {"session_id": gate.session_id, "at": now, "step": "gate", "text": _line(gate).text}
+                connection.execute(sa.insert(activity).values(**said))
+            return Answered(gate=gate, is_first=bool(done.rowcount))
 
 
 class GateBook:

@@ -262,22 +262,34 @@ class AgentStore:
             made = connection.execute(sa.insert(suggestions).values(**values).returning(suggestions))
             return rows.suggestion_view(made.mappings().one())
 
-    def request_stop(self, session_id: str) -> SessionView:
+    def request_stop(self, session_id: str, *, by: str | None = None) -> SessionView:
         """Ask a running session to stop in order. Stopping, stopped or ended ones stay as they are.
+
+        Args:
+            by: who wants it; said in the session's activity where it changes something. None: nothing is said.
 
         Raises:
             SessionNotFound: as `session`.
         """
-        return self._move(session_id, {SessionState.RUNNING}, SessionState.STOPPING, "asked to stop")
+        said = None if by is None else f"{by} asks it to stop"
+        return self._move(session_id, {SessionState.RUNNING}, SessionState.STOPPING, "asked to stop", said=said)
 
     def request_resume(
-        self, session_id: str, *, finish_by: float | None = None, night_id: str | None = None
+        self,
+        session_id: str,
+        *,
+        finish_by: float | None = None,
+        night_id: str | None = None,
+        by: str | None = None,
     ) -> SessionView:
         """Set a stopped, stopping or failed session running again; a running one stays so.
 
         A session that failed without any value gets its trials back: each is launched anew, as a new job. The hour by
         which it has to be over and the night that it belongs to are set anew too; None: none. A running one, which may
         be one that nobody was there to end by its hour, gets them where they are given.
+
+        Args:
+            by: as in `request_stop`.
 
         Raises:
             SessionNotFound: as `session`.
@@ -289,7 +301,8 @@ class AgentStore:
         if self.session(session_id).state is SessionState.FAILED:
             self._give_back_trials(session_id)
         belongs: dict[str, float | str | None] = {"finish_by": finish_by, "night_id": night_id}
-        view = self._move(session_id, before, SessionState.RUNNING, "", ended_at=None, **belongs)
+        said = None if by is None else f"{by} has it go on"
+        view = self._move(session_id, before, SessionState.RUNNING, "", said=said, ended_at=None, **belongs)
         if view.state is SessionState.FINISHED:
             raise SessionNotRunnable(f"{session_id} is finished; start a new session with: nightlab research start")
         return view
@@ -350,15 +363,20 @@ class AgentStore:
         before: set[SessionState],
         after: SessionState,
         message: str,
+        *,
+        said: str | None = None,
         **more: float | str | None,
     ) -> SessionView:
         self.session(session_id)
         with writing(self.engine) as connection:
-            connection.execute(
+            moved = connection.execute(
                 sa.update(sessions)
                 .where(sessions.c.session_id == session_id, sessions.c.state.in_([s.value for s in before]))
                 .values(state=after.value, message=message, **more)
             )
+            if moved.rowcount and said is not None:
+                line = {"session_id": session_id, "at": self.clock(), "step": "session", "text": said}
+                connection.execute(sa.insert(activity).values(**line))
             return self._view(connection, session_id)
 
     def _locked(self, session_id: str) -> sa.Select[tuple[object, ...]]:

@@ -1,0 +1,34 @@
+"""`create_app`: the API over an open store, as an ASGI app."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+
+from agent.store.journal import Journal
+from agent.store.store import AgentStore
+from agent.web import control
+from agent.web.envelope import install
+from agent.web.events import Pulse
+from agent.web.guard import Guard
+from agent.web.keys import Keys
+from agent.web.routes import router
+from runtime_client.models import API_VERSION
+
+
+def create_app(store: AgentStore, keys: Keys) -> FastAPI:
+    """The app; whoever makes it keeps the store open and closes it."""
+    app = FastAPI(
+        title="nightlab agent",
+        version=str(API_VERSION),
+        openapi_url="/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.store = store
+    app.state.pulse = Pulse(Journal(store).newest)
+    install(app)
+    app.include_router(router)
+    app.include_router(control.router)
+    app.add_middleware(Guard, keys=keys)
+    return app

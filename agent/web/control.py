@@ -1,0 +1,48 @@
+"""Stopping a session in order, and going on with it, over HTTP; as often as a client likes."""
+
+from __future__ import annotations
+
+import getpass
+
+from fastapi import APIRouter
+
+from agent.store.nights import NightStore
+from agent.store.store import AgentStore, SessionNotFound, SessionNotRunnable
+from agent.web import reading
+from agent.web.envelope import SAID_OF_REFUSALS, refused
+from agent.web.routes import Store
+from agent.web.wire import SessionSummary, Wish
+from runtime_client.models import Envelope, ErrorKind
+
+router = APIRouter(prefix="/v1", responses=SAID_OF_REFUSALS)
+
+
+@router.post("/sessions/{session_id}/stop")
+def stop(store: Store, session_id: str, wish: Wish) -> Envelope[SessionSummary]:
+    """Ask a session to stop in order: queued jobs are asked back, running ones finish. An ended one stays as it is."""
+    try:
+        stopped = store.request_stop(session_id, by=wish.by or getpass.getuser())
+    except SessionNotFound as error:
+        raise refused(ErrorKind.NOT_FOUND, "unknown_session", str(error)) from error
+    return Envelope(data=reading.summary(stopped))
+
+
+@router.post("/sessions/{session_id}/resume")
+def resume(store: Store, session_id: str, wish: Wish) -> Envelope[SessionSummary]:
+    """Go on with a stopped or failed session, without an hour by which it has to be over; a running one stays so."""
+    try:
+        _refuse_if_of_running_night(store, session_id)
+        resumed = store.request_resume(session_id, by=wish.by or getpass.getuser())
+    except SessionNotFound as error:
+        raise refused(ErrorKind.NOT_FOUND, "unknown_session", str(error)) from error
+    except SessionNotRunnable as error:
+        raise refused(ErrorKind.CONFLICT, "session_not_runnable", str(error)) from error
+    return Envelope(data=reading.summary(resumed))
+
+
+def _refuse_if_of_running_night(store: AgentStore, session_id: str) -> None:
+    """A night ends its sessions by its hour; one that a person resumed would have no hour any more."""
+    night_id = store.session(session_id).night_id
+    if night_id is not None and NightStore(store).night(night_id).ended_at is None:
+        said = f"{session_id} belongs to {night_id}, which still runs; resume it after the night, or end that first"
+        raise refused(ErrorKind.CONFLICT, "session_of_running_night", said)
