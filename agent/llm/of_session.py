@@ -10,7 +10,7 @@ from agent.llm.chat import ModelError
 from agent.llm.ladder import Asker, asking
 from agent.llm.opening import open_model
 from agent.llm.standing import tried
-from agent.store.calls import model_calls_of
+from agent.store.calls import CallBook, model_calls_of
 from agent.store.fenced import FencedWriter, Line
 from agent.task import Task
 
@@ -20,12 +20,15 @@ def open_asker(
 ) -> Asker | None:
     """None: its address or key can not be used; the activity says what to change, and the session goes on without it.
 
+    Calls that an earlier process of the session had under way when it ended count as lost from now on.
+
     Args:
         folder: where the archive of its calls goes.
         until: when it is closed, calls that are under way end.
         running_device_seconds: what trials in flight have used so far, for budgets of money.
     """
     assert task.model is not None
+    CallBook(writer).close_open()
     try:
         model = open_model(task, folder, writer, running_device_seconds=running_device_seconds)
     except ModelError as error:

@@ -16,6 +16,8 @@ from agent.store.views import ModelCallView, SessionView
 
 OPEN = "open"
 """Outcome of a call that was begun: it lasts, or its process was killed."""
+CUT_OFF = "cut_off"
+"""Outcome of a call whose process ended before it: nobody will ever know what came."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +126,19 @@ class CallBook:
         values = {"outcome": outcome, "note": _fit(note, 2000)}
         with self._writer.writing() as connection:
             connection.execute(sa.update(model_calls).where(self._is(call_id)).values(**values))
+
+    def close_open(self) -> int:
+        """Write down that the calls of earlier processes are lost; how many. What was booked for them stays.
+
+        To be called before the first call of this process: the fence says that no other one makes any.
+
+        Raises:
+            FenceLost: another process works on the session; nothing was written.
+        """
+        values = {"outcome": CUT_OFF, "note": "its process ended before an answer came; what was booked for it stays"}
+        mine = (model_calls.c.session_id == self._writer.session_id) & (model_calls.c.outcome == OPEN)
+        with self._writer.writing() as connection:
+            return connection.execute(sa.update(model_calls).where(mine).values(**values)).rowcount
 
     def calls(self) -> list[ModelCallView]:
         return model_calls_of(self._writer.store, self._writer.session_id)

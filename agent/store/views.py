@@ -306,7 +306,8 @@ class ModelCallView:
     model: str
     rung: str | None
     outcome: str
-    """`used`, `unusable`, a `Trouble`; `open`: it was begun, and nothing tells how it ended."""
+    """`used`, `unusable`, a `Trouble`; `open`: it was begun, and nothing tells how it ended; `cut_off`: its process
+    ended before it."""
     prompt_tokens: int
     completion_tokens: int
     """Of a call that is open or gave no answer: what it may have used at most, for so much is booked."""

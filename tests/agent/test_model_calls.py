@@ -10,9 +10,10 @@ import pytest
 from agent_worlds import a_task
 
 from agent.llm.chat import Outcome, Trouble, Usage
+from agent.llm.turns import turns
 from agent.planner.budget import CallNeed
 from agent.spending import Spending
-from agent.store.calls import CallBook, CallFacts
+from agent.store.calls import CUT_OFF, CallBook, CallFacts, Used
 from agent.store.fenced import FencedWriter
 from agent.store.store import AgentStore
 from agent.task import Prices
@@ -47,3 +48,22 @@ def test_calls_are_told_one_by_one_and_by_purpose(tmp_path: Path, capsys: pytest
     assert "model for suggest: 2 calls, 1 used, 1,500 tokens, 2.0000 USD" in shown
     assert "model for doctor: 1 call, 1 used, 15 tokens, price unknown" in shown
     assert session_data(store, "s1")["model_calls"] == told_json["by_purpose"]
+
+
+def test_calls_that_an_earlier_process_left_open_are_lost_once_and_stay_booked(tmp_path: Path) -> None:
+    store = AgentStore.open(tmp_path)
+    store.create_session(a_task())
+
+    def begin() -> CallBook:
+        book = CallBook(FencedWriter(store, "s1", store.claim("s1", os.getpid())))
+        assert book.close_open() == len([call for call in book.calls() if call.outcome == CUT_OFF])
+        booked = Used(prompt_tokens=30, completion_tokens=12, cost_usd=0.5)
+        book.begin(CallFacts(purpose="suggest", model="tiny"), lambda _: booked, "over_budget")
+        return book
+
+    begin()
+    book = begin()
+    assert [call.outcome for call in book.calls()] == [CUT_OFF, "open"]
+    session = store.session("s1")
+    assert (session.tokens, session.cost_usd) == (84, 1.0)
+    assert (turns(book.calls()).n_lost, turns(book.calls()).tokens) == (1, 84)
