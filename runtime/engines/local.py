@@ -225,8 +225,10 @@ class LocalEngine:
     async def read_log(self, key: AttemptKey, offset: int, limit: int, stream: str = MAIN_STREAM) -> LogPiece:
         folder = str(attempt_folder(self._attempts_dir, key.job_id, key.attempt))
         path = os.path.join(folder, records.LOG) if stream == MAIN_STREAM else output.streams(folder).get(stream)
+        if path is None:
+            return LogPiece(start=0, content=b"", size=0)
         try:
-            found = output.read_piece(path or "", offset, limit)
+            found = output.read_piece(path, offset, limit, folder=folder)
         except FileNotFoundError:
             return LogPiece(start=0, content=b"", size=0)
         return LogPiece(start=found.start, content=found.content, size=found.size, n_cut=found.n_cut)

@@ -135,10 +135,11 @@ def log_tail(watched: Watched) -> str:
 def rank_tails(watched: Watched) -> tuple[RankTail, ...]:
     """The end of what each rank wrote into files of its own: its output, then its errors."""
     texts: dict[int, str] = {}
-    for stream, path in sorted(output.streams(str(watched.prepared.folder)).items()):
+    folder = str(watched.prepared.folder)
+    for stream, path in sorted(output.streams(folder).items()):
         rank = output.rank_of(stream)
         if rank is not None and (rank in texts or len(texts) < MOST_RANK_TAILS):
-            texts[rank] = texts.get(rank, "") + _tail(path, RANK_TAIL_BYTES)
+            texts[rank] = texts.get(rank, "") + _tail(path, RANK_TAIL_BYTES, folder)
     return tuple(RankTail(rank=rank, text=text) for rank, text in sorted(texts.items()))
 
 
@@ -152,10 +153,10 @@ def write_stacks(folder: Path, supervisor: dict[str, Any]) -> str | None:
     return text or None
 
 
-def _tail(path: str, n_bytes: int) -> str:
+def _tail(path: str, n_bytes: int, folder: str | None = None) -> str:
     try:
-        size = output.read_piece(path, 0, 0).size
-        return output.read_piece(path, size - n_bytes, n_bytes).content.decode(errors="replace")
+        size = output.read_piece(path, 0, 0, folder=folder).size
+        return output.read_piece(path, size - n_bytes, n_bytes, folder=folder).content.decode(errors="replace")
     except OSError:
         return ""
 

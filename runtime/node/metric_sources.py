@@ -21,9 +21,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
+from runtime.node import records
 from runtime.node.event_files import NotAnEventFile, first_record_bytes, scalars, whole_records
 from runtime.node.output import data_from
-from runtime_client.models import JobSpec, JsonLines, StdoutPattern, TensorBoardFiles
+from runtime_client.models import JobSpec, JsonLines, Sandbox, StdoutPattern, TensorBoardFiles
 from runtime_client.models.spec import compile_pattern
 
 Point = tuple[str, float, int, float]
@@ -74,28 +75,35 @@ def read_to_end(reader: Reader) -> list[Point]:
 def readers(spec: JobSpec, *, log: Path, folder: Path, job_id: str) -> list[Reader]:
     """One reader per declared source. `log` is the attempt's output, `folder` the job's working directory.
 
+    What a sealed job put in the place of a file below `folder` is not followed: the server may read more than the job.
+
     Raises ValueError for a pattern that is none.
     """
-    return [_reader(source, log, folder, job_id) for source in spec.metric_sources]
+    below = folder if spec.sandbox is Sandbox.SEALED else None
+    return [_reader(source, log, folder, below, job_id) for source in spec.metric_sources]
 
 
-def _reader(source: StdoutPattern | JsonLines | TensorBoardFiles, log: Path, folder: Path, job_id: str) -> Reader:
+def _reader(
+    source: StdoutPattern | JsonLines | TensorBoardFiles, log: Path, folder: Path, below: Path | None, job_id: str
+) -> Reader:
     match source:
         case StdoutPattern():
             return _PatternLines(_GrowingFile(log), compile_pattern(source.pattern))
         case JsonLines(path=None):
             return _JsonLines(_GrowingFile(log), is_of_this_attempt=True)
         case JsonLines(path=path):
-            return _JsonLines(_GrowingFile(folder / str(path).replace("{job_id}", job_id)), is_of_this_attempt=False)
+            file = _GrowingFile(folder / str(path).replace("{job_id}", job_id), below)
+            return _JsonLines(file, is_of_this_attempt=False)
         case TensorBoardFiles():
-            return _EventFiles(folder / source.path.replace("{job_id}", job_id))
+            return _EventFiles(folder / source.path.replace("{job_id}", job_id), below)
 
 
 class _GrowingFile:
     """The whole new bytes of a file since the last look."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, below: Path | None = None) -> None:
         self.path = path
+        self._below = below
         self._offset = 0
         self._inode = 0
         self._size = 0
@@ -103,7 +111,7 @@ class _GrowingFile:
     def read(self) -> bytes:
         """Up to MOST_BYTES from where we stand; does not move on."""
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            descriptor = self._open()
         except OSError:
             return b""
         try:
@@ -119,6 +127,11 @@ class _GrowingFile:
             return b""
         finally:
             os.close(descriptor)
+
+    def _open(self) -> int:
+        if self._below is not None:
+            return records.open_plain(str(self.path), below=str(self._below))
+        return os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
 
     def holds(self, n_bytes: int) -> bool:
         """Whether the file had this many bytes from where we stand, when it was last read."""
@@ -240,8 +253,9 @@ class _JsonLines:
 
 
 class _EventFiles:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, below: Path | None = None) -> None:
         self._folder = folder
+        self._below = below
         self._files: dict[str, _GrowingFile] = {}
         self._broken: set[str] = set()
         self._next_look_s = 0.0
@@ -254,7 +268,7 @@ class _EventFiles:
 
     def _look_for_files(self) -> None:
         for path in self._folder.rglob("*tfevents*"):
-            self._files.setdefault(str(path), _GrowingFile(path))
+            self._files.setdefault(str(path), _GrowingFile(path, self._below))
 
     def _points(self, path: str, file: _GrowingFile) -> list[Point]:
         data = file.read()

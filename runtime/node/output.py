@@ -67,7 +67,7 @@ class Keeper:
         """
         n_new = 0
         for path in _files(self._folder):
-            size = trim(path, self._cap)
+            size = trim(path, self._cap, folder=self._folder)
             n_new = max(n_new, size - self._sizes.get(path, 0))
             self._sizes[path] = size
         fastest_s = most_s if n_new <= 0 else self._cap / 4 / (n_new / max(passed_s, 1e-3))
@@ -75,10 +75,13 @@ class Keeper:
         return self._wait_s
 
 
-def trim(path: str, cap_bytes: int) -> int:
-    """Cut the middle out of a file that holds more than the bound. Returns its size, with all that was cut."""
+def trim(path: str, cap_bytes: int, *, folder: str | None = None) -> int:
+    """Cut the middle out of a file that holds more than the bound. Returns its size, with all that was cut.
+
+    `folder` is the attempt's: a link on the way from there, which the job may have put, is not followed.
+    """
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+        descriptor = records.open_plain(path, below=folder, flags=os.O_RDWR)
     except OSError:
         return 0
     try:
@@ -105,9 +108,12 @@ def _cut(descriptor: int, size: int, kept: int) -> None:
         os.write(descriptor, b"\nnightlab: %d bytes of output were cut here\n" % (size - begin))
 
 
-def read_piece(path: str, offset: int, limit: int) -> Piece:
-    """Bytes from `offset`, or from behind the hole that it is in. FileNotFoundError when there is no such file."""
-    with os.fdopen(records.open_plain(path), "rb", buffering=0) as file:
+def read_piece(path: str, offset: int, limit: int, *, folder: str | None = None) -> Piece:
+    """Bytes from `offset`, or from behind the hole that it is in. FileNotFoundError when there is no such file.
+
+    `folder` is the attempt's: a link on the way from there, which the job may have put, is not followed.
+    """
+    with os.fdopen(records.open_plain(path, below=folder), "rb", buffering=0) as file:
         descriptor = file.fileno()
         size = os.fstat(descriptor).st_size
         offset = min(max(0, offset), size)

@@ -58,18 +58,33 @@ def read(path: str) -> dict[str, Any] | None:
         return None
 
 
-def open_plain(path: str) -> int:
-    """Open a file of the attempt for reading; a descriptor.
+def open_plain(path: str, *, below: str | None = None, flags: int = os.O_RDONLY) -> int:
+    """Open a file of the attempt; a descriptor.
 
     The job can reach these files. What it put in their place (a pipe, which would be waited for; a link, a folder)
     is not there: FileNotFoundError.
+
+    Args:
+        below: the folder that the file is in, at any depth. No folder on the way from there may be a link either, not
+            even one that is put there meanwhile. None: the folder right above, which the job can not replace.
     """
+    top = os.path.dirname(path) if below is None else below
+    parts = os.path.relpath(path, top).split(os.sep)
+    if ".." in parts:
+        raise _nothing_plain(path)
+    place = os.open(top or ".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+        for part in parts[:-1]:
+            inner = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=place)
+            os.close(place)
+            place = inner
+        descriptor = os.open(parts[-1], flags | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW, dir_fd=place)
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENXIO):
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.ENOTDIR):
             raise _nothing_plain(path) from error
         raise
+    finally:
+        os.close(place)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise _nothing_plain(path)

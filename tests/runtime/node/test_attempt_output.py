@@ -137,3 +137,17 @@ def test_what_the_job_puts_in_place_of_its_output_is_left_alone(tmp_path: Path, 
     assert output.trim(path, CAP) in (0, os.lstat(path).st_size)
     with pytest.raises(FileNotFoundError):
         output.read_piece(path, 0, 10)
+
+
+def test_a_folder_of_rank_logs_that_became_a_link_is_neither_read_nor_trimmed(tmp_path: Path) -> None:
+    attempt, outside = tmp_path / "attempt", tmp_path / "outside"
+    (attempt / output.RANKS).mkdir(parents=True)
+    outside.mkdir()
+    secret = outside / "0.log"
+    secret.write_bytes(b"x" * (4 * CAP))
+    (attempt / output.RANKS / "deep").symlink_to(outside)
+    path = str(attempt / output.RANKS / "deep" / "0.log")
+    assert output.trim(path, CAP, folder=str(attempt)) == 0
+    assert secret.stat().st_blocks * 512 >= 4 * CAP
+    with pytest.raises(FileNotFoundError):
+        output.read_piece(path, 0, 10, folder=str(attempt))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from runtime.node.metric_sources import LONGEST_LINE, Reader, SourceFailed, read_to_end, readers
-from runtime_client.models import JobSpec, JsonLines, StdoutPattern
+from runtime_client.models import JobSpec, JsonLines, Sandbox, StdoutPattern
 
 
 def reader(source: StdoutPattern | JsonLines, folder: Path) -> Reader:
@@ -147,3 +147,30 @@ def test_missing_files_and_folders_in_their_place_yield_nothing(tmp_path: Path) 
     (tmp_path / "folder.jsonl").mkdir()
     assert reader(JsonLines(path="none.jsonl"), tmp_path).read() == []
     assert reader(JsonLines(path="folder.jsonl"), tmp_path).read() == []
+
+
+def _sealed(source: JsonLines, folder: Path) -> Reader:
+    spec = JobSpec(experiment_name="e", command="true", metric_sources=(source,), sandbox=Sandbox.SEALED)
+    return readers(spec, log=folder / "out.log", folder=folder, job_id="j1")[0]
+
+
+@pytest.mark.parametrize("link", ["file", "folder"])
+def test_a_sealed_job_gets_nothing_read_through_a_link_of_its_own(tmp_path: Path, link: str) -> None:
+    secret, own = tmp_path / "secret", tmp_path / "own"
+    secret.mkdir()
+    own.mkdir()
+    (secret / "m.jsonl").write_text('{"key": 42.0}\n')
+    if link == "file":
+        (own / "m.jsonl").symlink_to(secret / "m.jsonl")
+        source = JsonLines(kind="json_lines", path="m.jsonl")
+    else:
+        (own / "deep").symlink_to(secret)
+        source = JsonLines(kind="json_lines", path="deep/m.jsonl")
+    assert _sealed(source, own).read() == []
+
+
+def test_a_sealed_job_s_own_file_is_read(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "m.jsonl").write_text('{"loss": 0.5}\n')
+    reader = _sealed(JsonLines(kind="json_lines", path="deep/m.jsonl"), tmp_path)
+    assert [(name, value) for name, value, _, _ in reader.read()] == [("loss", 0.5)]
