@@ -2,7 +2,8 @@
 
 Who gets the next slot follows from the history alone: from which trials each proposer's name stands on, and how those
 did. A trial is a success when it came among the best tenth of those before it; old trials count less and less. The
-default-seeded sampler is the control arm and keeps its share whatever it brings.
+default-seeded sampler is the control arm and keeps its share whatever it brings. A model whose trials clearly beat
+those of the others takes what is free (`agent.planner.lead`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.planner.history import History, Proposal
+from agent.planner.lead import Seen, lead
 from agent.planner.proposers.protocol import Proposer, is_pending
 from agent.planner.repetition import (
     Escalation,
@@ -28,6 +30,9 @@ from agent.task import Direction, Task
 
 CONTROL = "optuna"
 """Suggests for the control arm; the default configuration, which it starts from, belongs to it."""
+MODEL_ARM = "model"
+"""Name of the arm of a language model. Only it can lead: a proposer that stays near the leader, as the refiner does,
+beats the others without bringing gains."""
 RACE_SHARE = 0.3
 """Of the evaluations of the search, at most so much goes to the race."""
 _DISCOUNT = 0.96
@@ -194,21 +199,39 @@ def yields(task: Task, history: History, names: Sequence[str]) -> dict[str, Yiel
             hits[trial.suggested_by] += weight * success.get(trial.trial_id, False)
     prior = _PRIOR_SLOTS * _PRIOR_YIELD
     rates = {name: (hits[name] + prior) / (ended[name] + _PRIOR_SLOTS) for name in names}
-    shares = _shares(rates, task.search.control_share)
+    led = lead_of_model(task, history) if MODEL_ARM in rates else 0.0
+    shares = _led(_shares(rates, task.search.control_share), led, task.search.control_share)
     return {name: Yield(slots=slots[name], rate=rates[name], share=shares[name]) for name in names}
+
+
+@once_per_history
+def lead_of_model(task: Task, history: History) -> float:
+    """How far the model's recent measured trials are clearly ahead of those of the others, 0 to 1."""
+    loss, seen = _losses(task, history), []
+    for age, trial in enumerate(reversed(history.search[-_WINDOW:])):
+        if trial.state is TrialState.MEASURED and trial.configuration in loss:
+            is_ours = trial.suggested_by == MODEL_ARM
+            seen.append(Seen(loss=loss[trial.configuration], weight=_DISCOUNT**age, is_arms=is_ours))
+    return lead(seen)
+
+
+def _losses(task: Task, history: History) -> dict[str, float]:
+    """Of each measured configuration by its standing, less is better."""
+    sign = -1.0 if task.objective.direction is Direction.MAXIMIZE else 1.0
+    means = {**means_so_far(task, history), **{s.configuration: s.mean for s in standings(task, history)}}
+    return {configuration: sign * mean for configuration, mean in means.items()}
 
 
 @once_per_history
 def successes(task: Task, history: History) -> dict[str, bool]:
     """Of each recent measured search trial, whether it came among the best tenth of all before it, by standing."""
-    sign = -1.0 if task.objective.direction is Direction.MAXIMIZE else 1.0
-    loss = {**means_so_far(task, history), **{s.configuration: s.mean for s in standings(task, history)}}
+    loss = _losses(task, history)
     measured = [t for t in history.search if t.state is TrialState.MEASURED and t.configuration in loss]
     n_old = max(len(measured) - _WINDOW, 0)
-    before = sorted([sign * loss[t.configuration] for t in measured[:n_old]])
+    before = sorted([loss[t.configuration] for t in measured[:n_old]])
     found = {}
     for trial in measured[n_old:]:
-        value = sign * loss[trial.configuration]
+        value = loss[trial.configuration]
         n_top = math.ceil(_TOP * (len(before) + 1))
         found[trial.trial_id] = len(before) < n_top or value < before[n_top - 1]
         insort(before, value)
@@ -230,6 +253,15 @@ def _shares(rates: dict[str, float], control_share: float) -> dict[str, float]:
     powers = {name: rate**_SHARPNESS for name, rate in rates.items()}
     total, whole = sum(powers.values()), max(sum(floors.values()), 1.0)
     return {name: floors[name] / whole + rest * powers[name] / total for name in rates}
+
+
+def _led(shares: dict[str, float], led: float, control_share: float) -> dict[str, float]:
+    """The model takes the part `led` of what the others have beyond the control's share and the floors."""
+    if led == 0.0:
+        return shares
+    floors = {n: control_share if n == CONTROL else _FLOOR for n in shares}
+    given = {n: led * max(s - floors[n], 0.0) for n, s in shares.items() if n != MODEL_ARM}
+    return {n: s + sum(given.values()) if n == MODEL_ARM else s - given.get(n, 0.0) for n, s in shares.items()}
 
 
 def _switch(name: str, objections: list[str]) -> Escalation:
