@@ -55,10 +55,12 @@ class SessionNotRunnable(Exception):
 def _make_private(path: Path) -> None:
     """Make the file for the owner alone: task files hold environment variables. SQLite's log gets the same mode.
 
-    Where it can not be made, the database says why it can not be opened.
+    Where it can not be made, the database says why it can not be opened. A file that is there is not touched: to close
+    it again would take the locks of all this process's connections to it, and another process would delete their log
+    (https://www.sqlite.org/howtocorrupt.html, section 2.2).
     """
     with suppress(OSError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 class AgentStore:

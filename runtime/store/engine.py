@@ -91,9 +91,15 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _make_private_file(path: Path) -> None:
-    """Make the file with mode 0600: job specs hold environment variables. Its WAL gets the same mode."""
+    """Make the file with mode 0600: job specs hold environment variables. Its WAL gets the same mode.
+
+    A file that is there is not touched: to close it again would take the locks of all this process's connections to it
+    (https://www.sqlite.org/howtocorrupt.html, section 2.2).
+    """
     try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        return
     except OSError as error:
         raise StoreFailed(f"the database {path} can not be opened: {error.strerror}") from error
 

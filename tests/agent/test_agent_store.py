@@ -283,3 +283,15 @@ def test_several_processes_may_open_a_new_store_at_once(tmp_path: Path) -> None:
     for thread in threads:
         thread.join(30)
     assert failures == []
+
+
+def test_a_second_store_of_one_process_does_not_take_the_first_one_s_log_from_it(tmp_path: Path) -> None:
+    first, second = AgentStore.open(tmp_path), AgentStore.open(tmp_path)
+    look = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT * FROM sessions').fetchall()"
+    subprocess.run([sys.executable, "-c", look, str(tmp_path / "agent.db")], check=True)
+    assert (tmp_path / "agent.db-wal").exists(), "the other process thought that it was the last one"
+    first.create_session(a_task())
+    third = AgentStore.open(tmp_path)
+    assert [s.session_id for s in third.sessions()] == ["s1"]
+    for one in (first, second, third):
+        one.close()
