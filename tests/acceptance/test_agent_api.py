@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import threading
@@ -44,6 +45,13 @@ def a_service(home: Path) -> Iterator[subprocess.Popen[bytes]]:
         process.wait(timeout=30)
 
 
+def own_port(home: Path) -> None:
+    """As if this home's service had been on a free port before: others who start meanwhile try the usual one."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        (home / ADDRESS_FILE).write_text(json.dumps({"port": free.getsockname()[1], "pid": 0}))
+
+
 def client_of(home: Path, pid: int) -> httpx.Client:
     """Waits until the service with this pid answers."""
     deadline, waiting = time.monotonic() + 60, threading.Event()
@@ -70,6 +78,7 @@ def test_an_answer_over_http_and_the_address_outlive_a_killed_service(tmp_path: 
     gate = GateBook(writer).ask([one], answer_within_s=600.0, unanswered=Answer.DENY)[0]
     store.request_stop("s1")
     store.fail("s1", "no process is wanted here")
+    own_port(tmp_path)
     with a_service(tmp_path) as first, client_of(tmp_path, first.pid) as client:
         url = client.base_url
         said = client.post(f"/v1/gates/{gate.gate_id}/approve", json={"by": "ada"})
