@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from enum import StrEnum
 from urllib.parse import urlsplit
 
 from agent.llm.chat import ModelError, Trouble
+from runtime_client.loopback import is_loopback
 
 VARIABLE = "NIGHTLAB_MODEL_CALLS"
 
@@ -36,16 +36,6 @@ def check_call(host: str, calls: Calls) -> None:
     only = "models on this machine alone may be called" if calls is Calls.LOOPBACK else "no model may be called"
     how = f"set {VARIABLE}=allow to allow all, or use a ScriptedModel"
     raise ModelError(Trouble.FORBIDDEN, f"{host} was not called: here {only} ({VARIABLE}={calls.value}); {how}")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host, as an address has it, is this machine: `localhost`, `127.0.0.0/8`, `::1`."""
-    if host.lower().rstrip(".") == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def host_of(base_url: str) -> str:

@@ -9,9 +9,10 @@ from fastapi import APIRouter
 from agent.store.nights import NightStore
 from agent.store.store import AgentStore, SessionNotFound, SessionNotRunnable
 from agent.web import reading
-from agent.web.envelope import SAID_OF_REFUSALS, refused
+from agent.web.envelope import SAID_OF_REFUSALS
 from agent.web.routes import Store
 from agent.web.wire import SessionSummary, Wish
+from runtime_client.doors.refusal import refused
 from runtime_client.models import Envelope, ErrorKind
 
 router = APIRouter(prefix="/v1", responses=SAID_OF_REFUSALS)

@@ -13,19 +13,11 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from agent.store.faults import DiskFull
-from runtime_client.models import API_VERSION, Envelope, ErrorBody, ErrorKind
+from runtime_client.doors.refusal import Refused, refused
+from runtime_client.models import API_VERSION, Envelope, ErrorKind
 
 log = logging.getLogger(__name__)
 
-STATUS_BY_KIND: dict[ErrorKind, int] = {
-    ErrorKind.INVALID: 422,
-    ErrorKind.NOT_FOUND: 404,
-    ErrorKind.CONFLICT: 409,
-    ErrorKind.OVER_BUDGET: 402,
-    ErrorKind.FORBIDDEN: 403,
-    ErrorKind.UNAVAILABLE: 503,
-    ErrorKind.FAULT: 500,
-}
 SAID_OF_REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": Envelope[None], "description": what}
     for status, what in {
@@ -39,21 +31,6 @@ SAID_OF_REFUSALS: dict[int | str, dict[str, Any]] = {
     }.items()
 }
 """For the OpenAPI document: what every route may refuse."""
-
-
-class Refused(Exception):
-    """The request is not done; `body` says why and what to do."""
-
-    def __init__(self, body: ErrorBody, *, status: int | None = None) -> None:
-        super().__init__(body.message)
-        self.body = body
-        self.status = STATUS_BY_KIND[body.kind] if status is None else status
-
-
-def refused(kind: ErrorKind, code: str, message: str, *, path: str | None = None, status: int | None = None) -> Refused:
-    """A refusal; it may be retried as it is where the kind is UNAVAILABLE."""
-    is_passing = kind is ErrorKind.UNAVAILABLE
-    return Refused(ErrorBody(code=code, kind=kind, message=message, retryable=is_passing, path=path), status=status)
 
 
 def refusal_response(refusal: Refused) -> Response:

@@ -14,8 +14,8 @@ from contextlib import contextmanager, suppress
 from sqlalchemy import RowMapping
 
 from agent.store.journal import Journal
-from agent.web.envelope import refused
 from agent.web.wire import Event
+from runtime_client.doors.refusal import refused
 from runtime_client.models import ErrorKind
 
 LOOK_EVERY_S = 0.25

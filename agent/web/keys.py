@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import hmac
-import os
-import secrets
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+from runtime_client.doors.token_file import read_or_make
 
 OWNER_FILE = "agent-token"
 READER_FILE = "agent-reader-token"
@@ -42,20 +41,4 @@ def open_keys(home: Path) -> Keys:
     Raises:
         OSError: they can neither be read nor made.
     """
-    return Keys(owner_token=_read_or_make(home / OWNER_FILE), reader_token=_read_or_make(home / READER_FILE))
-
-
-def _read_or_make(path: Path) -> str:
-    with contextlib.suppress(FileNotFoundError):
-        found = path.read_text(encoding="utf-8").strip()
-        if found:
-            path.chmod(0o600)
-            return found
-    made = secrets.token_urlsafe(32)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(made + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
-    return made
+    return Keys(owner_token=read_or_make(home / OWNER_FILE), reader_token=read_or_make(home / READER_FILE))

@@ -15,9 +15,10 @@ from agent.store.journal import Journal
 from agent.store.store import AgentStore, SessionNotFound, TrialNotFound
 from agent.store.views import TrialView
 from agent.web import reading
-from agent.web.envelope import SAID_OF_REFUSALS, refused
+from agent.web.envelope import SAID_OF_REFUSALS
 from agent.web.events import Pulse, event_of, event_stream
 from agent.web.wire import Event, GateAnswer, GateView, Health, Notice, Page, SessionDetail, SessionSummary
+from runtime_client.doors.refusal import refused
 from runtime_client.models import Envelope, ErrorKind
 
 router = APIRouter(prefix="/v1", responses=SAID_OF_REFUSALS)

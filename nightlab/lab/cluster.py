@@ -28,13 +28,13 @@ from runtime.server.continuing import Earlier
 from runtime.server.draft import OWNER, SCHEDULER, Actor, Draft
 from runtime.server.reactor import Rules, StateReport, events_from_cancel, events_from_report
 from runtime.server.references import Past
-from runtime.server.refusal import Refused
 from runtime.server.submission import Fresh, Known, Submission, Taken, take
 from runtime.server.views import event_view
 from runtime.simulator.simulation import MAX_ROUNDS
 from runtime.simulator.work import Execution, leaving
 from runtime.simulator.workload import Costs
 from runtime.store.history import AttemptRow, JobRow
+from runtime_client.doors.refusal import Refused
 from runtime_client.models import EventView, JobSpec
 
 from .attempts import LabJob

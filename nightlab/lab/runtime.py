@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from runtime.scheduling.explain import explain
 from runtime.server.log_ends import log_ends
-from runtime.server.refusal import Refused
 from runtime.server.submission import Known, foretell
 from runtime.server.views import forecast_view, job_view, node_views, words_for_ended
+from runtime_client.doors.refusal import Refused
 from runtime_client.errors import Conflict, NotFound, from_body
 from runtime_client.models import (
     EventView,

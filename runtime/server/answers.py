@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from runtime_client.doors.refusal import Refused, refused
 from runtime_client.models import ErrorKind, JobSpec
 
 from .arrays import TakenArray
 from .inbox import Accepted, CancelJob, Instruct, Item, PartWithJobs, Request, SubmitArray, SubmitJobs
 from .projection import RowChanges
-from .refusal import Refused, refused
 from .submission import Submission, Taken
 
 

@@ -9,10 +9,10 @@ from typing import Any
 from runtime.model.nouns import ArrayPlace
 from runtime.model.state import State
 from runtime.scheduling.policy import Policy
+from runtime_client.doors.refusal import refused
 from runtime_client.models import ArraySpec, ArrayTask, ErrorKind, JobSpec
 
 from .draft import Draft
-from .refusal import refused
 from .submission import Fresh, Known, earlier_job, new_job, record
 
 MAX_TOKEN = 110

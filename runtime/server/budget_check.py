@@ -6,9 +6,8 @@ from runtime.model.budgets import Budget, BudgetScope
 from runtime.model.nouns import Job
 from runtime.model.state import State
 from runtime.scheduling.budgeting import asked_s, bill, explain_shortage
+from runtime_client.doors.refusal import refused
 from runtime_client.models import ErrorKind, JobSpec
-
-from .refusal import refused
 
 
 def check_budgets(state: State, job: Job, spec: JobSpec, *, now_s: float) -> None:

@@ -11,9 +11,8 @@ from runtime.model.nouns import Job
 from runtime.model.state import State
 from runtime.store import history, usage
 from runtime.store.history import JobRow
+from runtime_client.doors.refusal import refused
 from runtime_client.models import ErrorKind, JobSpec
-
-from .refusal import refused
 
 MAX_CHAIN = 64
 """Jobs of a chain whose work is added up; what earlier ones did is left out."""

@@ -14,9 +14,10 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from runtime.store.writer import StoreFailed, StoreFull, StoreRefused
+from runtime_client.doors.refusal import Refused, refused
 from runtime_client.models import API_VERSION, ErrorBody, ErrorKind
 
-from .refusal import Refused, refused, validation_error
+from .refusal import validation_error
 
 log = logging.getLogger(__name__)
 

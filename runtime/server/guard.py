@@ -6,20 +6,19 @@ to the metrics gateway bring attempt tokens, which the gateway checks itself.
 
 from __future__ import annotations
 
-import ipaddress
-from urllib.parse import urlsplit
-
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from runtime_client.doors.entrance import bearer_token, check_announced, check_host, counted
+from runtime_client.doors.refusal import Refused, refused
 from runtime_client.models import ErrorKind
 
 from .config import ServerConfig
 from .envelope import refusal_response
 from .keys import Keys
-from .refusal import Refused, refused
 
 GATEWAY_PREFIXES = ("/api/2.0/", "/api/3.0/")
 OPEN_PATHS = frozenset({"/v1/health", "/health", "/version"})
+_ADVICE = "use a loopback address, or add the name to allowed_hosts"
 ARTIFACT_PREFIXES = ("/v1/runs/", "/api/2.0/mlflow-artifacts/")
 
 
@@ -39,7 +38,7 @@ class Guard:
             return
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         try:
-            self._check_host(headers)
+            check_host(headers, also=self._allowed, advice=_ADVICE)
             self._check_token(scope["path"], headers)
             limit = self._size_limit(scope["method"], scope["path"], headers)
         except Refused as refusal:
@@ -47,37 +46,11 @@ class Guard:
             return
         await self._limited(scope, receive, send, limit)
 
-    def _check_host(self, headers: dict[bytes, str]) -> None:
-        host = headers.get(b"host", "")
-        if not self._is_allowed(host):
-            raise refused(
-                ErrorKind.FORBIDDEN,
-                "host_not_allowed",
-                f"the Host header {host!r} is not allowed; use a loopback address, or add the name to allowed_hosts",
-            )
-        origin = headers.get(b"origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
-            raise refused(
-                ErrorKind.FORBIDDEN,
-                "origin_not_allowed",
-                f"the Origin {origin!r} is not this server ({host}); pages of other sites may not use the API",
-            )
-
-    def _is_allowed(self, host: str) -> bool:
-        if not host or "@" in host or "/" in host:
-            return False
-        try:
-            name = urlsplit(f"//{host}").hostname or ""
-        except ValueError:
-            return False
-        return host.lower() in self._allowed or name in self._allowed or is_loopback(name)
-
     def _check_token(self, path: str, headers: dict[bytes, str]) -> None:
         if path in OPEN_PATHS or path.startswith(GATEWAY_PREFIXES):
             return
-        scheme, _, token = headers.get(b"authorization", "").partition(" ")
-        token = token.strip()
-        if scheme.lower() != "bearer" or not token:
+        token = bearer_token(headers)
+        if token is None:
             raise refused(
                 ErrorKind.FORBIDDEN,
                 "no_token",
@@ -100,30 +73,18 @@ class Guard:
     def _size_limit(self, method: str, path: str, headers: dict[bytes, str]) -> int:
         is_artifact = method == "PUT" and path.startswith(ARTIFACT_PREFIXES)
         limit = self._config.max_artifact_bytes if is_artifact else self._config.max_body_bytes
-        announced = headers.get(b"content-length", "0")
-        if announced.isascii() and announced.isdigit() and int(announced) > limit:
-            raise _too_large(limit)
+        check_announced(headers, limit)
         return limit
 
     async def _limited(self, scope: Scope, receive: Receive, send: Send, limit: int) -> None:
         """Go on, but stop reading a body that grows beyond `limit` without having said so."""
         has_begun = _Watch()
         try:
-            await self._app(scope, _counted(receive, limit), has_begun.around(send))
+            await self._app(scope, counted(receive, limit), has_begun.around(send))
         except Refused as refusal:
             if has_begun.is_true:
                 raise
             await refusal_response(refusal)(scope, receive, send)
-
-
-def is_loopback(name: str) -> bool:
-    """Whether a host name or address means this machine and nothing else."""
-    if name == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
 
 
 class _Watch:
@@ -138,26 +99,3 @@ class _Watch:
             await send(message)
 
         return watched
-
-
-def _counted(receive: Receive, limit: int) -> Receive:
-    seen = 0
-
-    async def counted() -> Message:
-        nonlocal seen
-        message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > limit:
-            raise _too_large(limit)
-        return message
-
-    return counted
-
-
-def _too_large(limit: int) -> Refused:
-    return refused(
-        ErrorKind.INVALID,
-        "too_large",
-        f"the request body is larger than {limit} bytes; send less at a time",
-        status=413,
-    )

@@ -17,12 +17,12 @@ from runtime.model.nouns import Job
 from runtime.model.silence import Rhythm, hang_limit_s, hang_reason
 from runtime.model.state import State
 from runtime.model.states import JobState, StopCause
+from runtime_client.doors.refusal import Refused
 from runtime_client.models import EventView
 
 from .draft import Actor
 from .loop import Loop
 from .reactor import stop_order
-from .refusal import Refused
 
 log = logging.getLogger(__name__)
 

@@ -12,11 +12,11 @@ from runtime.model.events import Event
 from runtime.model.state import State
 from runtime.model.states import StopCause
 from runtime.store.history import AttemptRow, JobRow
+from runtime_client.doors.refusal import Refused
 from runtime_client.models import JobSpec
 
 from .arrays import ArraySubmission, TakenArray
 from .draft import Actor
-from .refusal import Refused
 from .submission import Submission
 
 

@@ -10,9 +10,10 @@ from runtime.model.nouns import WHOLE, Job, Needs, Shape, Worth
 from runtime.model.silence import NEVER
 from runtime.model.states import OnTimeout
 from runtime.scheduling.policy import Policy, PriorityClass
+from runtime_client.doors.refusal import refused
 from runtime_client.models import Compute, ErrorKind, JobSpec
 
-from .refusal import refused, suggestion
+from .refusal import suggestion
 
 _GROUPED = re.compile(r"GPU_(?P<n>[1-9][0-9]{0,4})x(?P<kind>.+)", re.IGNORECASE)
 

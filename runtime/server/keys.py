@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import hmac
-import os
-import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
 from runtime.engines.contract import AttemptKey
 from runtime.tracking.tokens import attempt_token, verify
+from runtime_client.doors.token_file import read_or_make
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,22 +34,4 @@ def open_keys(token_path: Path, secret_path: Path) -> Keys:
     Raises:
         OSError: they can neither be read nor made.
     """
-    return Keys(owner_token=_read_or_make(token_path), attempt_secret=_read_or_make(secret_path).encode())
-
-
-def _read_or_make(path: Path) -> str:
-    with contextlib.suppress(FileNotFoundError):
-        found = path.read_text().strip()
-        if found:
-            path.chmod(0o600)
-            return found
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    made = secrets.token_urlsafe(32)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w") as file:
-        file.write(made + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
-    return made
+    return Keys(owner_token=read_or_make(token_path), attempt_secret=read_or_make(secret_path).encode())

@@ -22,6 +22,7 @@ from runtime.scheduling.lapses import events_from_lapse
 from runtime.scheduling.schedule import schedule
 from runtime.store.writer import StoreFailed, StoreFull, StoreRefused
 from runtime.tracking.ports import Store
+from runtime_client.doors.refusal import Refused, refused
 from runtime_client.models import ErrorKind, JobSpec
 
 from .answers import Answers, bug, refuse, stopping
@@ -58,7 +59,7 @@ from .reactor import (
 )
 from .recovery import recover
 from .references import taking_order
-from .refusal import Refused, no_such_job, refused
+from .refusal import no_such_job
 from .steady_clock import seconds_since_boot
 from .submission import Fresh, Submission, Taken, take
 from .views import event_view

@@ -23,11 +23,12 @@ from runtime.model.holds import Hold, HoldScope, NodeState, Reservation, hold_ke
 from runtime.model.nouns import Job, Node
 from runtime.model.state import State, holders
 from runtime.model.states import JobState, StopCause
+from runtime_client.doors.refusal import refused
 from runtime_client.models import ErrorKind
 
 from .draft import OWNER
 from .reactor import stop_order
-from .refusal import refused, suggestion
+from .refusal import suggestion
 
 Meaning = Callable[[State, float], Sequence[Event]]
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from runtime.model.dependencies import after_end
 from runtime.model.nouns import Dependency, Job
 from runtime.model.states import Condition, JobState
+from runtime_client.doors.refusal import Refused, refused
 from runtime_client.models import DependsOn, ErrorKind, JobSpec
 
 from .draft import Draft
-from .refusal import Refused, refused
 
 TokenKey = tuple[str, str]
 """Project and idempotency token."""

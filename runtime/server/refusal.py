@@ -1,4 +1,4 @@
-"""Refusals: what the server says when it does not do what was asked. Every one becomes an error envelope."""
+"""What the server refuses in several places, and validation errors as one sentence."""
 
 from __future__ import annotations
 
@@ -10,40 +10,8 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
+from runtime_client.doors.refusal import Refused, refused
 from runtime_client.models import ErrorBody, ErrorKind
-
-STATUS_BY_KIND: dict[ErrorKind, int] = {
-    ErrorKind.INVALID: 422,
-    ErrorKind.NOT_FOUND: 404,
-    ErrorKind.CONFLICT: 409,
-    ErrorKind.OVER_BUDGET: 402,
-    ErrorKind.FORBIDDEN: 403,
-    ErrorKind.UNAVAILABLE: 503,
-    ErrorKind.FAULT: 500,
-}
-
-
-class Refused(Exception):
-    """The request is not done; `body` says why and what to do."""
-
-    def __init__(self, body: ErrorBody, *, status: int | None = None) -> None:
-        super().__init__(body.message)
-        self.body = body
-        self.status = STATUS_BY_KIND[body.kind] if status is None else status
-
-
-def refused(
-    kind: ErrorKind,
-    code: str,
-    message: str,
-    *,
-    path: str | None = None,
-    retryable: bool | None = None,
-    status: int | None = None,
-) -> Refused:
-    """A refusal; `retryable` is by default true for UNAVAILABLE alone."""
-    may_retry = kind is ErrorKind.UNAVAILABLE if retryable is None else retryable
-    return Refused(ErrorBody(code=code, kind=kind, message=message, retryable=may_retry, path=path), status=status)
 
 
 def no_such_job(job_id: str) -> Refused:

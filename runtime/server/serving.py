@@ -18,9 +18,9 @@ from fastapi import FastAPI
 from runtime.engines.launcher_link import LauncherUnavailable
 from runtime.model.errors import CoreError
 from runtime.store.writer import StoreFailed
+from runtime_client.loopback import is_loopback
 
 from .config import ServerConfig
-from .guard import is_loopback
 from .occupancy import HomeOccupied, lock_home, remove_address, write_address
 
 GOODBYE_S = 5

@@ -16,6 +16,7 @@ from runtime.scheduling.forecast import Forecast, what_if
 from runtime.scheduling.policy import Policy
 from runtime.scheduling.quotas import describe_quota, too_small
 from runtime.store.history import JobRow
+from runtime_client.doors.refusal import refused
 from runtime_client.models import ErrorKind, JobSpec
 
 from .budget_check import check_budgets, new_budget
@@ -24,7 +25,6 @@ from .draft import OWNER, Actor, Draft
 from .intake import job_from_spec
 from .projection import new_job_row
 from .references import Names, Past, TokenKey, resolve
-from .refusal import refused
 
 LATEST_S = 253_402_300_799.0
 """The last second of the year 9999."""

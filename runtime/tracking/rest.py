@@ -6,7 +6,6 @@ Every failure is one of three: MLflow is away (try again later, nothing is wrong
 
 from __future__ import annotations
 
-import ipaddress
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 import httpx
+
+from runtime_client.loopback import is_loopback
 
 from .answers import number
 
@@ -59,18 +60,9 @@ def open_http(url: str, *, read_timeout_s: float = 30.0) -> httpx.AsyncClient:
     return httpx.AsyncClient(
         base_url=url.rstrip("/"),
         timeout=httpx.Timeout(read_timeout_s, connect=3.0),
-        trust_env=not _is_loopback(host),
+        trust_env=not is_loopback(host),
         limits=httpx.Limits(max_connections=8),
     )
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class MlflowRest:

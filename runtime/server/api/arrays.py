@@ -18,10 +18,10 @@ from runtime.server.api.strict_json import StrictRoute
 from runtime.server.arrays import array_submission
 from runtime.server.envelope import answer
 from runtime.server.reactor import events_from_cancel
-from runtime.server.refusal import Refused, refused
 from runtime.server.services import Services, Svc
 from runtime.store import history
 from runtime.store.history import JobRow
+from runtime_client.doors.refusal import Refused, refused
 from runtime_client.models import ArrayView, Envelope, ErrorKind, JobSpec
 
 router = APIRouter(prefix="/v1/arrays", tags=["arrays"], route_class=StrictRoute)

@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query
 from starlette.responses import StreamingResponse
 
-from runtime.server.refusal import refused
 from runtime.server.services import Svc
 from runtime.server.sse import event_stream
+from runtime_client.doors.refusal import refused
 from runtime_client.models import ErrorKind
 
 router = APIRouter(prefix="/v1", tags=["events"])

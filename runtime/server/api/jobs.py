@@ -16,12 +16,13 @@ from runtime.server.envelope import answer
 from runtime.server.explaining import explained, foretold
 from runtime.server.inbox import Accepted
 from runtime.server.intake import job_number
-from runtime.server.refusal import Refused, no_such_job, refused, suggestion, validation_error
+from runtime.server.refusal import no_such_job, suggestion, validation_error
 from runtime.server.services import Services, Svc
 from runtime.server.submission import Submission
 from runtime.server.views import job_view, metric_point, read_job_views, words_for_ended
 from runtime.store import history, records
 from runtime.store.history import JobRow
+from runtime_client.doors.refusal import Refused, refused
 from runtime_client.models import (
     Envelope,
     ErrorKind,

@@ -13,10 +13,11 @@ from runtime.server.api.strict_json import StrictRoute
 from runtime.server.envelope import answer
 from runtime.server.intake import job_number
 from runtime.server.logs import ERRORS_OF_MAIN_BYTES, read_chunk, read_errors
-from runtime.server.refusal import no_such_job, refused
+from runtime.server.refusal import no_such_job
 from runtime.server.services import Services, Svc
 from runtime.store import history
 from runtime.store.history import JobRow
+from runtime_client.doors.refusal import refused
 from runtime_client.models import Envelope, ErrorKind, LogChunk, LogErrors, LogStreams
 
 router = APIRouter(prefix="/v1/jobs", tags=["logs"], route_class=StrictRoute)

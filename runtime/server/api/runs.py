@@ -14,12 +14,12 @@ from starlette.responses import Response
 from runtime.server.api.strict_json import StrictRoute
 from runtime.server.envelope import answer
 from runtime.server.metrics_intake import metrics_logged
-from runtime.server.refusal import Refused, refused
 from runtime.server.services import Services, Svc
 from runtime.tracking import runs
 from runtime.tracking.recording import push
 from runtime.tracking.runs import BadRunUpdate, RunConflict, UnknownRun
 from runtime.tracking.spool import is_safe_path
+from runtime_client.doors.refusal import Refused, refused
 from runtime_client.models import Envelope, ErrorKind, NewRun, RunUpdate, RunView
 
 T = TypeVar("T")

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from runtime.server.envelope import answer
-from runtime.server.refusal import refused
 from runtime.server.services import Services, Svc
 from runtime.server.spending import (
     Account,
@@ -24,6 +23,7 @@ from runtime.server.spending import (
     present_seconds,
 )
 from runtime.store import usage
+from runtime_client.doors.refusal import refused
 from runtime_client.models import Envelope, ErrorKind, Spend, SpendBy, SpendRow, SpendSplit
 
 router = APIRouter(prefix="/v1", tags=["spend"])

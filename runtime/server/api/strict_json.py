@@ -13,7 +13,7 @@ from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import Response
 
-from runtime.server.refusal import refused
+from runtime_client.doors.refusal import refused
 from runtime_client.models import ErrorKind
 
 

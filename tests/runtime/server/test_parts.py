@@ -31,7 +31,7 @@ from runtime.server.intake import job_from_spec, job_number, shape_of
 from runtime.server.keys import open_keys
 from runtime.server.logs import read_chunk
 from runtime.server.reactor import CriteriaFacts, Rules, StateReport, events_from_cancel, events_from_report
-from runtime.server.refusal import Refused
+from runtime_client.doors.refusal import Refused
 from runtime_client.models import Compute
 
 TEXT = "añ€😀b"
