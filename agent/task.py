@@ -255,7 +255,7 @@ class Model(TaskPart):
     batch: int = Field(default=4, ge=1, le=50)
     """Trials that one answer suggests at most."""
     outside_space: bool = False
-    """Whether it may suggest values beyond the ranges of `space` (never other choices, never other parameters)."""
+    """Whether it may suggest values beyond the ranges of `space`: kept for that, and refused by the checks so far."""
     price: Prices | None = None
     """None: as in the list of known prices, else unknown: then `budgets.cost_usd` does not count it, and says so."""
 
