@@ -6,12 +6,9 @@ It takes the port that it had before, else `PORT`, else any free one: clients re
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-import os
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,10 +16,10 @@ from pathlib import Path
 import uvicorn
 
 from agent.store.store import AgentStore
+from agent.web.address import port_before, write_address
 from agent.web.app import create_app
 from agent.web.keys import open_keys
 
-ADDRESS_FILE = "agent-address.json"
 PORT = 7072
 GOODBYE_S = 3
 log = logging.getLogger(__name__)
@@ -32,7 +29,7 @@ class ApiServer:
     def __init__(self, home: Path) -> None:
         self._home = home
         self._store = AgentStore.open(home)
-        self._listener = _listen(_port_before(home))
+        self._listener = _listen(port_before(home))
         self._app = create_app(self._store, open_keys(home))
         config = uvicorn.Config(
             self._app,
@@ -51,7 +48,7 @@ class ApiServer:
         return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
 
     def start(self) -> None:
-        _write_address(self._home, self.url)
+        write_address(self._home, self.url)
         self._thread.start()
 
     def stop(self) -> None:
@@ -111,18 +108,3 @@ def _bound(port: int) -> socket.socket:
         raise
     listener.setblocking(False)
     return listener
-
-
-def _port_before(home: Path) -> int | None:
-    try:
-        return int(json.loads((home / ADDRESS_FILE).read_text(encoding="utf-8"))["port"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _write_address(home: Path, url: str) -> None:
-    path = home / ADDRESS_FILE
-    said = {"url": url, "port": int(url.rpartition(":")[2]), "pid": os.getpid(), "started_at": time.time()}
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(json.dumps(said), encoding="utf-8")
-    draft.replace(path)

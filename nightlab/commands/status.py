@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from agent.web.address import url_of
 from nightlab.failure import ExitCode
 from nightlab.moments import moment
 from nightlab.output import ago, plural, print_json, print_table
@@ -35,7 +36,7 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
     state = read_state(ServiceFiles(folder)) if is_up(folder) else None
     info, problem = _ask_runtime(folder)
     agent = _agent_at_work(folder)
-    services = _services(settings, state, info)
+    services = _services(settings, state, info, folder)
     if as_json:
         print_json(
             {
@@ -109,13 +110,13 @@ def _agent_at_work(folder: Path) -> _AtWork:
 
 
 def _services(
-    settings: ServiceSettings | None, state: SupervisorState | None, info: ServerInfo | None
+    settings: ServiceSettings | None, state: SupervisorState | None, info: ServerInfo | None, home: Path
 ) -> list[dict[str, object]]:
     """One entry a service: its name, state, address, pid, restarts."""
     addresses = {
         SERVER: settings.url if settings else None,
         MLFLOW: settings.tracking_url if settings else None,
-        AGENT: None,
+        AGENT: _agent_address(state, home),
     }
     found: list[dict[str, object]] = []
     for name, address in addresses.items():
@@ -130,6 +131,11 @@ def _services(
             }
         )
     return found
+
+
+def _agent_address(state: SupervisorState | None, home: Path) -> str | None:
+    known = None if state is None else state.services.get(AGENT)
+    return None if known is None else url_of(home, known.pid)
 
 
 def _service_state(

@@ -21,8 +21,8 @@ from agent.store.fenced import FencedWriter
 from agent.store.gates import GateBook
 from agent.store.store import AgentStore
 from agent.task import Task
+from agent.web.address import ADDRESS_FILE
 from agent.web.keys import OWNER_FILE
-from agent.web.serving import ADDRESS_FILE
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.kills]
 TASK = {
