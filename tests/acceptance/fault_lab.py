@@ -351,4 +351,16 @@ def undisturbed(trial: TrialView, *, n_steps: int = N_STEPS) -> dict[int, float]
 
 
 def check_nothing_is_left(home: Path, within_s: float = 20.0) -> None:
-    eventually(lambda: not processes_with(home), within_s=within_s, what="the end of every process of this home")
+    try:
+        eventually(lambda: not processes_with(home), within_s=within_s, what="the end of every process of this home")
+    except AssertionError as error:
+        left = [(pid, command_line(pid)) for pid in processes_with(home)]
+        raise AssertionError(f"{error}: {left}") from error
+
+
+def command_line(pid: int) -> str:
+    """Empty where the process is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""

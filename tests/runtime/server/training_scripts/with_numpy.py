@@ -20,6 +20,7 @@ saved = training.restore()
 if saved:
     done, weights, velocity, state = saved.value
     np.random.set_state(state)
+print(f"begins with {done + 1}", flush=True)
 for step in range(done + 1, n_steps + 1):
     if not hurry.exists():
         time.sleep(0.02)
