@@ -3,9 +3,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
-BESIDE := -n 2 --dist loadfile --no-loadscope-reorder
-# Suites whose tests may run beside each other. The others want the machine, or the one server they use, for themselves.
-SHARED_SUITES := kills acceptance
 
 .PHONY: demo test check format marked clean help
 .DELETE_ON_ERROR:
@@ -19,9 +16,9 @@ demo: $(VENV)/.run-installed ## a real research session on real training, in a f
 test: $(VENV)/.dev-installed ## the fast lane of the tests, under five minutes
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(PYTEST_ARGS)
 
-# Two workers, a file whole on one of them; files in the order of their folders, so that no long one comes last.
+# One after the other: these want the machine, or the one server they use, for themselves.
 marked: $(VENV)/.dev-installed ## one slow suite: make marked SUITE=acceptance
-	$(BIN)/python -m pytest -q -m "$(SUITE)" $(if $(filter $(SUITE),$(SHARED_SUITES)),$(BESIDE)) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -q -m "$(SUITE)" $(PYTEST_ARGS)
 
 check: $(VENV)/.dev-installed ## format, lint, types, import rules
 	$(BIN)/ruff format --check .

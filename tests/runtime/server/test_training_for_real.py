@@ -65,7 +65,7 @@ def await_progress(process: Process, *, beyond: int, job_id: str = "j1") -> int:
 
 
 def begun(client: RuntimeClient, job_id: str) -> int:
-    """The step that a job began with, by its own word: a point that a checkpoint owes is sent by who resumes from it."""
+    """The step that a job began with, by its own word: points that a checkpoint owes come later."""
     said = re.search(r"^begins with (\d+)$", client.logs(job_id).text, re.MULTILINE)
     assert said is not None
     return int(said[1])
