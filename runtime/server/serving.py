@@ -7,9 +7,10 @@ import logging
 import signal
 import socket
 import sys
+import threading
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from types import FrameType
 
 import uvicorn
@@ -67,6 +68,22 @@ class HttpServer(uvicorn.Server):
             self.force_exit = True
         self.stop()
 
+    @contextmanager
+    def heard_early(self) -> Iterator[None]:
+        """Carry an order to end that comes while the app opens out when it is open: uvicorn hears signals only from then.
+
+        What was started by then, the launcher, is ended by closing the app and by nobody else.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {sig: signal.signal(sig, self.handle_exit) for sig in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for sig, handler in before.items():
+                signal.signal(sig, handler)
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         self._event_loop = asyncio.get_running_loop()
@@ -117,6 +134,7 @@ def _serve(config: ServerConfig, make_app: Callable[[ServerConfig], FastAPI]) ->
             stack.callback(listener.close)
             stack.callback(remove_address, config.address_path)
             server = HttpServer(make_app(config), on_listening=on_listening)
+            stack.enter_context(server.heard_early())
             asyncio.run(server.run_app([listener]))
         except HomeOccupied as error:
             raise CannotServe(str(error)) from error
