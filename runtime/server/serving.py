@@ -70,7 +70,7 @@ class HttpServer(uvicorn.Server):
 
     @contextmanager
     def heard_early(self) -> Iterator[None]:
-        """Carry an order to end that comes while the app opens out when it is open: uvicorn hears signals only from then.
+        """Keep an order to end that comes while the app opens until it is open: uvicorn hears signals only then.
 
         What was started by then, the launcher, is ended by closing the app and by nobody else.
         """
