@@ -121,10 +121,7 @@ def _until_over(leader: int, waited: set[signal.Signals]) -> dict[str, Any]:
         received = signal.sigwaitinfo(waited)
         if received.si_signo == signal.SIGTERM:
             duty.notice()
-            try:
-                os.killpg(leader, signal.SIGTERM)
-            except ProcessLookupError:
-                continue
+            duty.ask_to_leave()
     until = time.monotonic() + LEFTOVER_GRACE_S
     while (has_more := _reap(duty)) and (left_s := until - time.monotonic()) > 0:
         signal.sigtimedwait({signal.SIGCHLD}, left_s)

@@ -2,17 +2,24 @@
 
 A shell that waits for `python train.py` dies of the notice's SIGTERM at once, while the training writes its checkpoint.
 So the children of a process that died of that signal inherit its duty: they are awaited in its place, and their exit
-code counts. Standard library only: the supervisors import this.
+code counts. For that they must still be there when it dies: a child that ended before would be collected by its dying
+parent, and its exit code with it. So whoever dies of the signal gets it before its children do. Standard library only:
+the supervisors import this.
 """
 
 from __future__ import annotations
 
+import os
 import signal
+import time
 
 from runtime.node import processes
 
 ENDED_BY_TERM = (-signal.SIGTERM, 128 + signal.SIGTERM)
 """By the signal itself, or as shells put it into an exit code."""
+DYING_S = 0.25
+"""For all who die of the signal before their children get it; one that is stopped does not die before it goes on."""
+_LOOK_S = 0.001
 
 
 class Duty:
@@ -35,6 +42,21 @@ class Duty:
     def notice(self) -> None:
         """Right before the notice's signal: who has which children."""
         self._heirs = processes.children_by_parent(processes.table())
+
+    def ask_to_leave(self) -> None:
+        """The notice's signal to the leader's group, from the top down as far as its members die of it."""
+        until = time.monotonic() + DYING_S
+        open_ends = [self.leader]
+        while open_ends:
+            pid = open_ends.pop()
+            heirs = (self._heirs or {}).get(pid)
+            if heirs and processes.dies_of(pid, signal.SIGTERM):
+                _end(pid, until)
+                open_ends += heirs
+        try:
+            os.killpg(self.leader, signal.SIGTERM)
+        except ProcessLookupError:
+            return
 
     def ended(self, pid: int, code: int) -> None:
         self.reaped[pid] = code
@@ -61,3 +83,13 @@ class Duty:
                 self.awaited.add(heir)
             else:
                 self._inherit(heir, heirs)  # Its parent saw it end before ending itself.
+
+
+def _end(pid: int, until: float) -> None:
+    """Send the signal and wait until the process has left its children to whoever inherits them."""
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except (ProcessLookupError, PermissionError):
+        return
+    while (found := processes.look_up(pid)) is not None and not found.is_zombie and time.monotonic() < until:
+        time.sleep(_LOOK_S)

@@ -60,6 +60,16 @@ def table() -> dict[int, Process]:
     return found
 
 
+def dies_of(pid: int, signum: int) -> bool:
+    """Whether a signal that ends by default would end this process: it neither catches, ignores nor blocks it."""
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:
+            fields = dict(line.split(b":", 1) for line in file if line.startswith(b"Sig"))
+    except OSError:
+        return False
+    return not any(int(fields[name], 16) >> (signum - 1) & 1 for name in (b"SigBlk", b"SigIgn", b"SigCgt"))
+
+
 def children_by_parent(processes: dict[int, Process]) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     for process in processes.values():

@@ -289,10 +289,7 @@ class _Attempt:
             return
         self._duty.notice()
         self._give_notice(grace_s)
-        try:
-            os.killpg(self._leader, signal.SIGTERM)
-        except ProcessLookupError:
-            return
+        self._duty.ask_to_leave()
 
     def _give_notice(self, grace_s: float) -> None:
         """The notice holds the time of the kill, in seconds since the epoch; it is there whole or not at all."""
