@@ -41,6 +41,8 @@ from runtime.scheduling import round as round_module
 from runtime.scheduling.policy import Policy
 from runtime.scheduling.room import Room
 
+pytestmark = pytest.mark.lives
+
 N_SEEDS = 150
 N_COMMANDS = 60
 CAUGHT = (PropertyBroken, InvariantViolation, IllegalTransition)

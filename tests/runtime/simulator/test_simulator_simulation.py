@@ -75,7 +75,10 @@ def test_the_choice_of_victims_knows_the_newest_checkpoints() -> None:
     assert [line(ledger, name).n_preemptions for name in ("j1", "j2")] == [1, 0]
 
 
-@pytest.mark.parametrize("costs", [COSTS, NO_NOTICE, NEVER_SAVES])
+@pytest.mark.parametrize(
+    "costs",
+    [COSTS, pytest.param(NO_NOTICE, marks=pytest.mark.lives), pytest.param(NEVER_SAVES, marks=pytest.mark.lives)],
+)
 def test_reporting_each_checkpoint_decides_the_same(costs: Costs) -> None:
     scenario = Scenario(jobs=excerpt(share=0.4, costs=costs), nodes=parse_nodes("3x8"), policy=Policy())
     seldom, always = simulate(scenario), simulate(replace(scenario, reports_every_checkpoint=True))
