@@ -32,8 +32,6 @@ def model_checks(task: Task) -> Iterator[tuple[str, str]]:
         )
     if model.key_file is not None and not Path(model.key_file).is_file():
         yield "model.key_file", f"{model.key_file} is not a file; write the key into it, or use model.key_env"
-    if model.outside_space:
-        yield "model.outside_space", "values beyond the ranges are not taken so far; widen space, and leave this out"
     yield from _name_checks(task)
     yield from _room_checks(task)
 

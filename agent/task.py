@@ -255,7 +255,8 @@ class Model(TaskPart):
     batch: int = Field(default=4, ge=1, le=50)
     """Trials that one answer suggests at most."""
     outside_space: bool = False
-    """Whether it may suggest values beyond the ranges of `space`: kept for that, and refused by the checks so far."""
+    """Whether it, and an outside agent, may suggest numbers beyond the ranges of `space`, within bounds. How far those
+    are asked about first, `autonomy.outside_space` says."""
     price: Prices | None = None
     """None: as in the list of known prices, else unknown: then `budgets.cost_usd` does not count it, and says so."""
 

@@ -82,7 +82,7 @@ def _point_checks(task: Task) -> Iterator[Problem]:
                 yield Problem(path=path, message=f"is not in the space; allowed: {', '.join(task.space)}")
             elif problems(canonical({**default_params(task), name: value}, task), task):
                 is_whole = False
-                yield Problem(path=path, message=f"{value!r} is not allowed; allowed: {allowed(task.space[name])}")
+                yield Problem(path=path, message=f"{value!r} is not allowed; allowed: {allowed(name, task)}")
     if not task.search.points or not is_whole:
         return
     n = len(listed(task).keys() | {configuration_id(default_params(task))})

@@ -65,7 +65,7 @@ def question(evidence: Evidence, params: Mapping[str, ParamValue], task: Task) -
     return prompts.load(PROMPT).render(
         classes="\n".join(f"{each.value}: {words[each].cause}" for each in ASKED),
         ended=_ended(evidence),
-        parameters="\n".join(f"{name} = {params[name]}; allowed: {allowed(task.space[name])}" for name in task.space),
+        parameters="\n".join(f"{name} = {params[name]}; allowed: {allowed(name, task)}" for name in task.space),
         metrics=fenced(metrics or "none", label="last values of its metrics", limit=_METRICS_CHARACTERS),
         output=fenced(shown_output(evidence) or "nothing", label="end of its output", limit=_OUTPUT_CHARACTERS),
     )

@@ -9,8 +9,9 @@ from agent.gates.freedom import Action
 from agent.gates.gate import Answer, Gate, GateKind
 from agent.planner.budget import mean_device_seconds
 from agent.planner.history import History
+from agent.planner.reach import beyond
 from agent.store.views import ParamValue, Purpose, TrialState, TrialView
-from agent.task import FloatParameter, IntParameter, Task
+from agent.task import Task
 
 DENIED = "denied"
 """Exit reason of a trial that people did not want, where those who suggest are shown it."""
@@ -53,21 +54,10 @@ def with_denied(history: History, gates: Iterable[Gate]) -> History:
     return History.of((*history.trials, *told)) if told else history
 
 
-def beyond(trial: TrialView, task: Task) -> list[str]:
-    """Parameters whose values lie beyond the ranges of the space, in words."""
-    found = []
-    for name, parameter in task.space.items():
-        value = trial.params.get(name)
-        if not isinstance(parameter, FloatParameter | IntParameter) or not isinstance(value, int | float):
-            continue
-        if not parameter.low <= value <= parameter.high:
-            found.append(f"{name}={_shown(value)} is outside {_shown(parameter.low)} to {_shown(parameter.high)}")
-    return found
-
-
 def _kinds(trial: TrialView, task: Task, guests: Collection[str]) -> tuple[GateKind, ...]:
     is_guest = trial.facts.model is not None or trial.facts.prompt is not None or trial.suggested_by in guests
-    kinds = [GateKind.OUTSIDE_SPACE] if beyond(trial, task) else []
+    is_asked = is_guest or trial.facts.fixes is not None
+    kinds = [GateKind.OUTSIDE_SPACE] if is_asked and beyond(trial.params, task) else []
     if trial.facts.fixes is not None:
         kinds.append(GateKind.FIX)
     elif is_guest:
@@ -77,7 +67,7 @@ def _kinds(trial: TrialView, task: Task, guests: Collection[str]) -> tuple[GateK
 
 def _words(trial: TrialView, task: Task) -> str:
     params = ", ".join(f"{name}={_shown(value)}" for name, value in trial.params.items())
-    outside = beyond(trial, task)
+    outside = beyond(trial.params, task)
     mends = f"; mends {trial.facts.fixes}" if trial.facts.fixes is not None else ""
     said = f" ({'; '.join(outside)})" if outside else ""
     return f"run {trial.trial_id}, suggested by {trial.suggested_by}: {params}{said}{mends}; why: {trial.why}"

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 
+from agent.planner.reach import may_leave, reach
 from agent.store.views import ParamValue
 from agent.task import CategoricalParameter, FloatParameter, IntParameter, Parameter, Task
 
@@ -28,13 +29,16 @@ def configuration_id(params: Mapping[str, ParamValue]) -> str:
 
 
 def problems(params: Mapping[str, ParamValue], task: Task) -> list[str]:
-    """Why a point does not lie in the space; empty when it does. Samplers and models are both checked by it."""
+    """Why a point may not be tried; empty when it may. Samplers and models are both checked by it.
+
+    It has to lie in the space, or within reach of it where the task lets models leave it.
+    """
     found = [f"{name} is not in the space ({', '.join(task.space)})" for name in params if name not in task.space]
     for name, parameter in task.space.items():
         if name not in params:
             found.append(f"{name} has no value")
             continue
-        wrong = _wrong(params[name], parameter)
+        wrong = _wrong(params[name], parameter, is_wide=may_leave(task))
         if wrong is not None:
             found.append(f"{name} = {params[name]!r}: {wrong}")
     return found
@@ -81,7 +85,7 @@ def _is_same(choice: ParamValue, value: ParamValue) -> bool:
     return choice == value and isinstance(choice, bool) == isinstance(value, bool)
 
 
-def _wrong(value: ParamValue, parameter: Parameter) -> str | None:
+def _wrong(value: ParamValue, parameter: Parameter, *, is_wide: bool) -> str | None:
     match parameter:
         case CategoricalParameter():
             is_known = any(_is_same(choice, value) for choice in parameter.choices)
@@ -91,6 +95,7 @@ def _wrong(value: ParamValue, parameter: Parameter) -> str | None:
                 return "not a finite number"
             if isinstance(parameter, IntParameter) and value != int(value):
                 return "not a whole number"
-            if not parameter.low <= value <= parameter.high:
-                return f"outside {parameter.low} to {parameter.high}"
+            low, high = reach(parameter) if is_wide else (parameter.low, parameter.high)
+            if not low <= value <= high:
+                return f"outside {low} to {high}"
             return None

@@ -1,6 +1,7 @@
 """Where configurations lie to each other: parameters on a scale of 0 to 1, logarithmic ones by logarithm. Pure.
 
-A categorical parameter keeps the place of its choice; two choices are equal or one whole unit apart.
+A value beyond its range lies below 0 or above 1. A categorical parameter keeps the place of its choice; two choices are
+equal or one whole unit apart.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Geometry:
         self.is_categorical = np.array([isinstance(p, CategoricalParameter) for p in self.parameters])
 
     def places(self, params: Mapping[str, ParamValue]) -> Vector:
-        """One row: 0 to 1 for numbers, the index of the choice for the others."""
+        """One row: 0 to 1 for numbers of the space, the index of the choice for the others."""
         return np.array([place(params[name], p) for name, p in zip(self.names, self.parameters, strict=True)])
 
     def params(self, places: Sequence[float] | Vector) -> dict[str, ParamValue]:
@@ -53,7 +54,7 @@ def place(value: ParamValue, parameter: Parameter) -> float:
             low, high, x = float(parameter.low), float(parameter.high), float(value)  # type: ignore[arg-type]
             if parameter.log:
                 low, high, x = math.log(low), math.log(high), math.log(x)
-            return min(max((x - low) / (high - low), 0.0), 1.0)
+            return (x - low) / (high - low)
 
 
 def value_at(at: float, parameter: Parameter) -> ParamValue:

@@ -24,6 +24,7 @@ from agent.planner.proposers.default_first import DefaultFirst
 from agent.planner.proposers.points import n_untried
 from agent.planner.proposers.protocol import Proposer
 from agent.planner.ranking import Ranking, ranking
+from agent.planner.reach import may_leave
 from agent.planner.statistics import Standing
 from agent.store.views import Purpose, TrialView
 from agent.task import Task
@@ -175,8 +176,11 @@ def _labelled(proposal: Proposal, plan: Plan) -> Proposal:
 
 
 def n_search_trials(task: Task) -> int:
-    """Distinct configurations that the search may try: the budget, or the whole space where that is smaller."""
-    n_points = size(task)
+    """Distinct configurations that the search may try: the budget, or the whole space where that is smaller.
+
+    Where a model may leave the space, the space is no bound.
+    """
+    n_points = None if may_leave(task) else size(task)
     return task.budgets.trials if n_points is None else min(task.budgets.trials, n_points)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agent.planner.configuration import canonical, default_params, problems
+from agent.planner.reach import may_leave, reach
 from agent.store.views import ParamValue
 from agent.task import CategoricalParameter, FloatParameter, IntParameter, Parameter, Task
 
@@ -32,21 +33,29 @@ def read_suggestion(given: Mapping[str, str], task: Task) -> Suggested:
             continue
         value = _value(text, parameter)
         if problems({**default_params(task), name: value}, task):
-            found.append(f"{name} = {text!r} is not allowed; allowed: {allowed(parameter)}")
+            found.append(f"{name} = {text!r} is not allowed; allowed: {allowed(name, task)}")
         else:
             params[name] = value
     return Suggested(params=canonical(params, task), problems=tuple(found))
 
 
-def allowed(parameter: Parameter) -> str:
-    """What a parameter may be, in words."""
+def allowed(name: str, task: Task) -> str:
+    """What a parameter of the space may be, in words."""
+    parameter = task.space[name]
     match parameter:
         case FloatParameter():
-            return f"a number from {parameter.low:g} to {parameter.high:g}"
+            return f"a number from {parameter.low:g} to {parameter.high:g}{_beyond(parameter, task)}"
         case IntParameter():
-            return f"a whole number from {parameter.low} to {parameter.high}"
+            return f"a whole number from {parameter.low} to {parameter.high}{_beyond(parameter, task)}"
         case CategoricalParameter():
             return ", ".join(_as_text(choice) for choice in parameter.choices)
+
+
+def _beyond(parameter: FloatParameter | IntParameter, task: Task) -> str:
+    if not may_leave(task):
+        return ""
+    low, high = reach(parameter)
+    return f" (beyond that range, from {low:g} to {high:g})"
 
 
 def _value(text: str, parameter: Parameter) -> ParamValue:

@@ -9,6 +9,7 @@ from agent.planner.history import History
 from agent.planner.hypothesis import Status
 from agent.planner.objective import gain
 from agent.planner.plan import NOT_CONFIRMED, Plan
+from agent.planner.reach import beyond
 from agent.planner.statistics import Basis, Comparison, Corrected, Verdict
 from agent.store.views import Interval, TrialState
 from agent.task import Task
@@ -25,7 +26,7 @@ _BASIS = {
 
 def sentence(plan: Plan, task: Task, history: History, found: Findings) -> str:
     """Everything that a person must know of the result, most important first."""
-    said = [_claim(task, history, found), _how_sure(plan, found), _estimate(task, found)]
+    said = [_claim(task, history, found), _outside(task, found), _how_sure(plan, found), _estimate(task, found)]
     if all(len(values) > 1 and len(set(values)) == 1 for values in found.by_side):
         said.append("All fresh seeds gave the same value: does the script use its seed?")
     said.append(_target(task, found))
@@ -53,6 +54,12 @@ def _claim(task: Task, history: History, found: Findings) -> str:
     if found.comparison is Comparison.INVALID:
         return f"The best configuration could not be compared with the default: too few valid pairs ({verdict})."
     return f"{_relation(task, found.comparison)} on {metric}: {_difference(found)} ({verdict})."
+
+
+def _outside(task: Task, found: Findings) -> str:
+    """Said of a winner, since nobody may take it for a point of the space that was declared."""
+    outside = beyond(found.sides[-1].params, task)
+    return f"It lies beyond the declared space: {'; '.join(outside)}." if outside else ""
 
 
 def _relation(task: Task, comparison: Comparison) -> str:

@@ -151,7 +151,7 @@ def _paint_effect(
         ax.set_xlim(-0.6, len(choices) - 0.4)
         ax.axvline(choices.index(parameter.default), color=STAND_IN["default"], lw=1.0, ls=(0, (5, 3)))
     else:
-        _set_range(ax, parameter)
+        set_range(ax, parameter, [p for p in places.values() if p is not None])
         ax.axvline(float(parameter.default), color=STAND_IN["default"], lw=1.0, ls=(0, (5, 3)))
     for trial in measured:
         place = places[trial.trial_id]
@@ -165,11 +165,15 @@ def _paint_effect(
     ax.set_title(name if len(name) <= 28 else name[:27] + "…", fontsize=9.5, loc="left")
 
 
-def _set_range(ax: Axes, parameter: FloatParameter | IntParameter) -> None:
-    """The axis shows the whole space, with a little room on both sides."""
+def set_range(ax: Axes, parameter: FloatParameter | IntParameter, places: Sequence[float]) -> None:
+    """The axis shows the whole space and what was tried beyond it, with a little room on both sides."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     low, high = float(parameter.low), float(parameter.high)
+    for end in (low, high):
+        if min(places) < low or max(places) > high:
+            ax.axvline(end, color=STAND_IN["grid"], lw=1.0)
+    low, high = min(low, *places), max(high, *places)
     if not parameter.log:
         ax.set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))
         return

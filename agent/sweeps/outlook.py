@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.planner.configuration import size
 from agent.planner.held_out import n_looks
+from agent.planner.plan import n_search_trials
 from agent.planner.seeds import n_pairs_at_most
 from agent.sweeps.cells import Cell
 from agent.task import Task
@@ -82,8 +82,7 @@ class CellOutlook:
 
 def cell_outlook(cell: Cell, run_time: RunTime | None) -> CellOutlook:
     task = cell.task
-    n_all = size(task)
-    n_configurations = task.budgets.trials if n_all is None else min(task.budgets.trials, n_all)
+    n_configurations = n_search_trials(task)
     sides = 2 if n_configurations > 1 else 1
     is_confirmed = task.search.confirm
     return CellOutlook(

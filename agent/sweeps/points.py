@@ -110,5 +110,5 @@ def _unknown(place: str, name: str, task: Task) -> Iterator[Problem]:
 def _not_allowed(place: str, name: str, value: str | int | float | bool, task: Task) -> list[Problem]:
     if not problems(canonical({**default_params(task), name: value}, task), task):
         return []
-    what = f"{value!r} is not allowed by task {task.task}; allowed: {allowed(task.space[name])}"
+    what = f"{value!r} is not allowed by task {task.task}; allowed: {allowed(name, task)}"
     return [Problem(path=place, message=what)]

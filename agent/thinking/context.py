@@ -17,10 +17,11 @@ from agent.planner.curve import Point
 from agent.planner.history import History
 from agent.planner.plan import Plan
 from agent.planner.ranking import ranking
+from agent.planner.reach import may_leave
 from agent.planner.standings import params_of
 from agent.planner.suggested import allowed
 from agent.store.views import SuggestionView
-from agent.task import CategoricalParameter, FloatParameter, IntParameter, Parameter, Task
+from agent.task import CategoricalParameter, FloatParameter, IntParameter, Task
 from agent.thinking import tables
 from agent.thinking.lessons import Lesson
 from agent.thinking.room import PROMPT_TOKENS
@@ -86,6 +87,7 @@ def _rendered(situation: Situation, n: int, rows: int, limit: int) -> prompts.Re
         space=space_text(task),
         may_stop=situation.may_stop,
         may_repeat=situation.may_repeat,
+        may_leave=may_leave(task),
         description=_fenced(task.description, "description of the task", min(_DESCRIPTION_CHARACTERS, share)),
         brief=_fenced(task.brief or "", "the researcher's brief", min(_BRIEF_CHARACTERS, share)),
         tables=_joined(one for one in known if not one.is_untrusted),
@@ -132,7 +134,7 @@ def objective_text(task: Task) -> str:
 
 def space_text(task: Task) -> str:
     """One line a parameter: what it may be, and its default. Of bounded length: what is cut off can not be set."""
-    lines = [f"{name}: {_allowed(parameter)}, default {parameter.default}" for name, parameter in task.space.items()]
+    lines = [f"{name}: {_allowed(name, task)}, default {parameter.default}" for name, parameter in task.space.items()]
     kept: list[str] = []
     n_left = _SPACE_CHARACTERS
     for line in lines:
@@ -144,8 +146,8 @@ def space_text(task: Task) -> str:
     return "\n".join(kept)
 
 
-def _allowed(parameter: Parameter) -> str:
-    text = allowed(parameter)
+def _allowed(name: str, task: Task) -> str:
+    text, parameter = allowed(name, task), task.space[name]
     match parameter:
         case CategoricalParameter():
             cut = text if len(text) <= _CHOICES_CHARACTERS else f"{text[:_CHOICES_CHARACTERS].rpartition(', ')[0]}, ..."

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model, model_validator
 
+from agent.planner.reach import may_leave, reach
 from agent.task import CategoricalParameter, FloatParameter, IntParameter, Parameter, Task
 
 Scalar = str | int | float | bool | None
@@ -101,7 +102,7 @@ def ideas_of(task: Task) -> type[Ideas]:
     """`Ideas` with the schema of this task's space."""
     space: dict[str, Any] = {
         "type": "object",
-        "properties": {name: _schema(parameter) for name, parameter in task.space.items()},
+        "properties": {name: _schema(parameter, task) for name, parameter in task.space.items()},
         "additionalProperties": False,
     }
     values = Annotated[dict[str, Scalar], BeforeValidator(as_mapping), WithJsonSchema(space)]
@@ -109,11 +110,11 @@ def ideas_of(task: Task) -> type[Ideas]:
     return create_model("Ideas", __base__=Ideas, trials=(tuple[idea, ...], ()))
 
 
-def _schema(parameter: Parameter) -> dict[str, Any]:
+def _schema(parameter: Parameter, task: Task) -> dict[str, Any]:
     match parameter:
         case CategoricalParameter():
             return {"enum": list(parameter.choices)}
-        case IntParameter():
-            return {"type": "integer", "minimum": parameter.low, "maximum": parameter.high}
-        case FloatParameter():
-            return {"type": "number", "minimum": parameter.low, "maximum": parameter.high}
+        case IntParameter() | FloatParameter():
+            low, high = reach(parameter) if may_leave(task) else (parameter.low, parameter.high)
+            kind = "integer" if isinstance(parameter, IntParameter) else "number"
+            return {"type": kind, "minimum": low, "maximum": high}

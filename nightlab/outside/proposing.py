@@ -92,6 +92,6 @@ def _objection(one: Proposed, task: Task) -> str | None:
         return f"no such parameter: {', '.join(unknown)}; the space has: {', '.join(task.space)}"
     wrong = problems({**default_params(task), **canonical(one.params, task)}, task)
     if wrong:
-        ranges = "; ".join(f"{name}: {allowed(task.space[name])}" for name in one.params)
+        ranges = "; ".join(f"{name}: {allowed(name, task)}" for name in one.params)
         return f"{'; '.join(wrong)}. Allowed: {ranges}"
     return None

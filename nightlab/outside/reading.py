@@ -82,7 +82,7 @@ def session(store: AgentStore, session_id: str, n: int = N_ROWS) -> dict[str, An
             "min_effect": task.objective.min_effect,
         },
         "space": {
-            name: {"allowed": allowed(parameter), "default": parameter.default}
+            name: {"allowed": allowed(name, task), "default": parameter.default}
             for name, parameter in task.space.items()
         },
         "budgets": [cap.words for cap in caps(task.budgets, spend) if cap.limit is not None],

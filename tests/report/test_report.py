@@ -8,11 +8,13 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from matplotlib.figure import Figure
 
 from agent.report import build_report, write_report
+from agent.report.figures import set_range
 from agent.report.sample import TASK, configuration_of, sample_report_input
 from agent.store.views import ModelCallView, Purpose, SessionState, TrialState
-from agent.task import Model, Task
+from agent.task import FloatParameter, Model, Task
 
 SECTIONS = (
     "verdict",
@@ -230,6 +232,18 @@ def test_single_trial_and_equal_values_can_be_drawn(facts):
     for trials in (twins[:1], twins):
         html = build_report(replace(facts, trials=trials, session=replace(facts.session, result=None)))
         assert "best-so-far" in Page(html).ids
+
+
+@pytest.mark.parametrize(("is_log", "places"), [(True, [0.01, 0.5]), (False, [-0.3, 0.05]), (True, [0.02])])
+def test_the_axis_of_an_effect_holds_what_was_tried_beyond_the_range_and_shows_its_ends(is_log, places):
+    parameter = FloatParameter(type="float", low=0.001, high=0.1, log=is_log, default=0.01)
+    ax = Figure().add_subplot()
+    set_range(ax, parameter, places)
+    low, high = ax.get_xlim()
+    assert low < min(0.001, *places)
+    assert max(0.1, *places) < high
+    ends = [line.get_xdata()[0] for line in ax.get_lines()]
+    assert ends == ([] if places == [0.02] else [0.001, 0.1])
 
 
 def test_written_file_replaces_the_older_one_whole(facts, tmp_path):

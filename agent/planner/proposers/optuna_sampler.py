@@ -4,6 +4,9 @@ The sampler is seeded anew for every configuration, by how many there are: a ses
 would have proposed undisturbed. Trials that gave no value are told as pruned and infeasible: they push the search
 away without a made-up value. Running ones are known to the sampler (constant liar), so parallel proposals spread out.
 
+What lies beyond the space is no part of the study: its distributions have no place for it, and a value moved to the
+border would be a lie about the border.
+
 What a proposal costs grows with the study, so the study holds a part of a long history: the best and the newest.
 """
 
@@ -25,6 +28,7 @@ from agent.planner import configuration
 from agent.planner.history import History, Proposal
 from agent.planner.proposers.drawing import seed_for
 from agent.planner.proposers.samplers import GENERATION_KEY, POPULATION, missing_for, sampler_named
+from agent.planner.reach import beyond, may_leave
 from agent.planner.repetition import Tried
 from agent.store.views import ParamValue, Purpose, TrialState, TrialView
 from agent.task import CategoricalParameter, Direction, FloatParameter, IntParameter, Parameter, Task
@@ -59,6 +63,7 @@ class OptunaSampler:
         self._task = task
         self._space = {name: distribution(parameter) for name, parameter in task.space.items()}
         self._size = configuration.size(task)
+        self._is_wide = may_leave(task)
         self._tried = Tried(task)
         self._forget()
 
@@ -106,7 +111,7 @@ class OptunaSampler:
 
     def _draw(self, number: int, tried: set[str]) -> dict[str, ParamValue] | None:
         """One configuration that was not tried, nor any near it; None when there is none."""
-        if self._size is not None and len(tried) >= self._size:
+        if self._size is not None and not self._is_wide and len(tried) >= self._size:
             return None
         for redraw in range(2 * _N_REDRAWS):
             seed = seed_for(self._task, "optuna", number, redraw)
@@ -134,7 +139,8 @@ class OptunaSampler:
 
     def _follow(self, history: History) -> None:
         """Bring the study up to the history: new trials in, ended ones told, withdrawn ones out."""
-        part = _part(history.search, self._task)
+        inside = [t for t in history.search if not beyond(t.params, self._task)] if self._is_wide else history.search
+        part = _part(inside, self._task)
         names = [trial.configuration for trial in part]
         if self._task.search.sampler not in _FOLLOWS or names[: len(self._held)] != self._held:
             self._forget()

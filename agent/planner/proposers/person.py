@@ -84,7 +84,7 @@ def _misfit(idea: SuggestionView, params: dict[str, ParamValue], task: Task) -> 
     wrong = problems(params, task)
     if not wrong:
         return None
-    ranges = "; ".join(f"{n}: {allowed(task.space[n])}" for n in idea.params if n in task.space)
+    ranges = "; ".join(f"{n}: {allowed(n, task)}" for n in idea.params if n in task.space)
     return f"{'; '.join(wrong)}. Allowed: {ranges or ', '.join(task.space)}"
 
 
