@@ -132,7 +132,8 @@ class Ahead:
         self._shelf.drop(superfluous(self._waiting(history), self._leader(history), wanted))
 
     def _waiting(self, history: History) -> list[Thought]:
-        return waiting(self._shelf.thoughts(self.name), history, self._leader(history))
+        left = waiting(self._shelf.thoughts(self.name), history, self._leader(history))
+        return [one for one in left if not configuration.problems(one.proposal.params, self._task)]
 
     def _leader(self, history: History) -> str | None:
         leader = ranking(self._task, history).leader

@@ -15,6 +15,7 @@ from agent.store.book import TrialBook
 from agent.store.gates import GateBook
 from agent.store.lessons import LessonBook
 from agent.store.record import SessionRecord
+from agent.store.steering import SteeringBook
 from agent.store.views import SessionView
 from agent.task import Task
 from runtime_client.models import JobView
@@ -81,6 +82,11 @@ class Deps:
     clock: Callable[[], float]
     """Seconds since the epoch."""
     memory: Memory
+    steering: SteeringBook
+    is_paused: bool = False
+    """By a person: nothing new starts."""
+    is_taken_over: bool = False
+    """By a person: only people and outside agents suggest."""
     lessons: LessonBook
     data: DataFingerprints = field(default_factory=DataFingerprints)
     write_report: Callable[[SessionView], str | None] | None = None

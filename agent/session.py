@@ -33,6 +33,7 @@ from agent.store.gates import GateBook
 from agent.store.lessons import LessonBook
 from agent.store.record import SessionRecord
 from agent.store.shelf import Shelf
+from agent.store.steering import SteeringBook
 from agent.store.store import AgentStore
 from agent.store.views import SessionState, SessionView, TrialState
 from agent.task import Task
@@ -143,7 +144,7 @@ def _live(writer: FencedWriter, clock: _WallClock, deps: SessionDeps) -> None:
 
 
 def _live_until_outage(writer: FencedWriter, clock: _WallClock, deps: SessionDeps, outage: _Outage) -> bool:
-    """True when the session needs this process no longer; False: the runtime is away."""
+    """True when the session needs this process no longer; False: the runtime is away, or there is news from people."""
     record = SessionRecord(writer)
     try:
         runtime = deps.connect()
@@ -182,7 +183,10 @@ def _is_asked_to_stop(record: SessionRecord) -> bool:
 def _work(
     writer: FencedWriter, clock: _WallClock, runtime: Runtime, since: int, saver: SqliteSaver, deps: SessionDeps
 ) -> bool:
-    """Wake the graph again and again; True when the session needs this process no longer."""
+    """Wake the graph again and again; True when the session needs this process no longer.
+
+    False: somebody has said something, and it is to be opened again with what was said.
+    """
     with ExitStack() as until:
         graph, graph_deps = _opened(writer, runtime, saver, deps, until)
         _forget_other_versions(graph, saver, writer.session_id)
@@ -198,10 +202,13 @@ def _opened(
     from agent.graph import build_graph
     from agent.planner.proposers.optuna_sampler import OptunaSampler
     from agent.proposers import Around, open_proposers
+    from agent.steps.steering import take_up_words
 
     book, record = TrialBook(writer), SessionRecord(writer)
     session = record.session()
-    task = Task.model_validate_json(session.task_json)
+    steering = SteeringBook(writer)
+    course = steering.course()
+    task = course.task
     memory, lessons = Memory(plan=_newest_plan(writer, task), session=session), LessonBook(writer)
     opened: list[Deps] = []
     if deps.open_search is None:
@@ -228,11 +235,15 @@ def _opened(
         explorer=OptunaSampler(task),
         clock=deps.store.clock,
         memory=memory,
+        steering=steering,
+        is_paused=course.is_paused,
+        is_taken_over=course.is_taken_over,
         lessons=lessons,
         data=DataFingerprints(sources=task.data, monotonic=deps.monotonic),
         write_report=deps.write_report,
     )
     opened.append(graph_deps)
+    take_up_words(graph_deps)
     return build_graph(graph_deps, saver), graph_deps
 
 
@@ -257,9 +268,12 @@ def _loop(
     book, record, memory = graph_deps.book, graph_deps.record, graph_deps.memory
     wake, n_wakes = Wake(is_event=False), 0
     while True:
+        if graph_deps.steering.has_news:
+            clock.add()
+            return False
         state = wake_up(graph, book.session_id, wake)
         n_wakes += 1
-        clock.add()
+        clock.add(is_counted=not graph_deps.is_paused)
         match state["outcome"]:
             case Outcome.DONE | Outcome.FAILED:
                 return True
@@ -274,7 +288,7 @@ def _loop(
         wake = _wait(state, graph_deps, waiter, deps)
         memory.has_seen_metric = memory.has_seen_metric or wake.has_metric
         if deps.should_leave():
-            clock.add(is_last=True)
+            clock.add(is_last=True, is_counted=not graph_deps.is_paused)
             record.release()
             return True
 
@@ -310,7 +324,9 @@ def _wait(state: AgentState, graph_deps: Deps, waiter: Waiter, deps: SessionDeps
 
 
 def _has_news(graph_deps: Deps) -> bool:
-    """A slow proposer is done thinking, or a person has answered."""
+    """A slow proposer is done thinking, or a person has answered or said something."""
+    if graph_deps.steering.has_news:
+        return True
     open_gates = graph_deps.memory.open_gates
     return graph_deps.memory.has_thoughts or bool(open_gates and graph_deps.gates.has_answers(sorted(open_gates)))
 
@@ -342,10 +358,14 @@ class _WallClock:
         self._monotonic = monotonic
         self._last = began
 
-    def add(self, *, is_last: bool = False) -> None:
+    def add(self, *, is_last: bool = False, is_counted: bool = True) -> None:
+        """
+        Args:
+            is_counted: False: the time is nobody's, as while the session was paused.
+        """
         passed = self._monotonic() - self._last
         if passed >= 1.0 or is_last:
-            self._record.add_wall_seconds(passed)
+            self._record.add_wall_seconds(passed if is_counted else 0.0)
             self._last += passed
 
 

@@ -353,6 +353,8 @@ class Task(TaskPart):
     brief: str | None = Field(default=None, max_length=BRIEF_CHARACTERS)
     """What the researcher wants said to the model: goals, directions not to take, known facts. In the file, the name of
     a text file; here, its text. It can never widen what the session may do."""
+    forbid: tuple[str, ...] = Field(default=(), max_length=100)
+    """Conditions on parameters, as `lr > 0.1 and optimizer = sgd`: what one of them covers is not tried, by nobody."""
     autonomy: Autonomy = Autonomy()
     notify: tuple[SessionNotification, ...] = ()
     idle: Idle = Idle()

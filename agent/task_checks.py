@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agent.model_checks import model_checks
 from agent.planner.configuration import canonical, configuration_id, default_params, problems
+from agent.planner.forbidden import why_no_condition
 from agent.planner.proposers.points import listed
 from agent.planner.seeds import n_pairs_at_most
 from agent.planner.suggested import allowed
@@ -52,8 +53,16 @@ def cross_checks(task: Task) -> Iterator[Problem]:
             yield from _choice_checks(name, parameter)
     yield from _seed_checks(task)
     yield from _possible_checks(task)
+    yield from _forbid_checks(task)
     yield from _point_checks(task)
     yield from (Problem(path=path, message=what) for path, what in (*trust_checks(task), *model_checks(task)))
+
+
+def _forbid_checks(task: Task) -> Iterator[Problem]:
+    for at, text in enumerate(task.forbid):
+        wrong = why_no_condition(text, task)
+        if wrong is not None:
+            yield Problem(path=f"forbid.{at}", message=wrong)
 
 
 def _seed_checks(task: Task) -> Iterator[Problem]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 
 from agent.llm.turns import RungStep, rung_steps, turns
 from agent.planner.budget import Cap, Spend, caps
+from agent.steering.word import Kind
 from agent.store.calls import model_calls_of
 from agent.store.gates import GateStore
 from agent.store.lessons import read_lessons
+from agent.store.steering import SteeringStore
 from agent.store.store import AgentStore
 from agent.store.tellings import TellingStore
 from agent.store.views import ParamValue, Purpose, SessionView, TrialState, TrialView
@@ -34,6 +37,7 @@ def session_data(store: AgentStore, session_id: str) -> dict[str, object]:
         "lessons": [asdict(one) for one in read_lessons(store, session_id)],
         "trials": [asdict(trial) for trial in store.trials(session_id)],
         "model_calls": [asdict(row) for row in by_purpose(model_calls_of(store, session_id))],
+        "steerings": [{**asdict(one), "words": one.words} for one in SteeringStore(store).steerings(session_id)],
         "gates": [asdict(gate) for gate in GateStore(store).gates(session_id)],
         "activity": [asdict(line) for line in store.activity(session_id)],
     }
@@ -73,6 +77,8 @@ def print_session(store: AgentStore, session_id: str) -> None:
         print(f"  of {session.night_id}: nightlab sweep show {session.night_id}")
     limited = [cap for cap in caps_of(session) if cap.limit is not None]
     print("  budgets: " + ", ".join(cap.words.removeprefix("budgets.").removesuffix(" are used") for cap in limited))
+    for said in _steering_lines(store, session_id):
+        print(f"  {said}")
     calls = model_calls_of(store, session_id)
     if calls:
         print(f"  model: {turns(calls).words}")
@@ -105,6 +111,21 @@ def print_session(store: AgentStore, session_id: str) -> None:
         print()
     for line in lines:
         print(f"  {ago(line.at):>12}  {line.step}: {line.text}")
+
+
+def _steering_lines(store: AgentStore, session_id: str) -> Iterator[str]:
+    """What people have said, as far as it counts now."""
+    people = SteeringStore(store)
+    course, said = people.course(session_id), people.steerings(session_id)
+    for is_on, kind, option in (
+        (course.is_paused, Kind.PAUSE, "--go-on"),
+        (course.is_taken_over, Kind.TAKE_OVER, "--hand-back"),
+    ):
+        if is_on:
+            last = next(one for one in reversed(said) if one.word.kind is kind)
+            yield f"{moment(last.at)}: {last.words}; end it with: nightlab research steer {session_id} {option}"
+    for condition in course.task.forbid:
+        yield f"forbidden: {condition}"
 
 
 def _newest_and_best(session: SessionView, trials: list[TrialView], n: int = 30) -> list[TrialView]:

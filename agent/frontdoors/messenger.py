@@ -20,6 +20,7 @@ from agent.notices.telling import Delivery, tell
 from agent.planner.budget import Spend, caps
 from agent.store.faults import DiskFull, full_disk_named
 from agent.store.gates import GateStore
+from agent.store.steering import SteeringStore
 from agent.store.store import AgentStore
 from agent.store.tellings import TellingStore
 from agent.store.views import SessionState, SessionView
@@ -69,6 +70,7 @@ class Messenger:
             caps(task.budgets, spend),
             running_since=self.running_since.setdefault(session.session_id, now),
             now=now,
+            is_paused=SteeringStore(self.store).course(session.session_id).is_paused,
         )
 
     def _tell(self, session_id: str, event: Event, task: Task) -> None:

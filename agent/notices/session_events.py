@@ -34,18 +34,20 @@ def events(
     *,
     running_since: float,
     now: float,
+    is_paused: bool = False,
 ) -> list[Event]:
     """All that is to be told now, told already or not.
 
     Args:
         running_since: when it was first seen running by whoever asks; time before that is no stall.
+        is_paused: a person has paused it: that it does not move is no news.
     """
     if session.state not in (SessionState.RUNNING, SessionState.STOPPING):
         return [_ended(session)]
     found = [_asked(session, gate, now) for gate in gates if gate.is_waiting(now)]
     found += [_budget(session, cap) for cap in caps if cap.limit is not None and cap.used >= NEARLY * cap.limit]
     last = last_moved(session, trials, running_since)
-    if session.state is SessionState.RUNNING and now - last >= patience_s(trials):
+    if session.state is SessionState.RUNNING and not is_paused and now - last >= patience_s(trials):
         found.append(_stalled(session, trials, last, now))
     return found
 

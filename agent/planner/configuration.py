@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 
+from agent.planner.forbidden import forbidden
 from agent.planner.reach import may_leave, reach
 from agent.store.views import ParamValue
 from agent.task import CategoricalParameter, FloatParameter, IntParameter, Parameter, Task
@@ -31,8 +32,15 @@ def configuration_id(params: Mapping[str, ParamValue]) -> str:
 def problems(params: Mapping[str, ParamValue], task: Task) -> list[str]:
     """Why a point may not be tried; empty when it may. Samplers and models are both checked by it.
 
-    It has to lie in the space, or within reach of it where the task lets models leave it.
+    It has to lie in the space, or within reach of it where the task lets models leave it, in no forbidden direction.
     """
+    found = space_problems(params, task)
+    condition = forbidden(params, task) if task.forbid and not found else None
+    return found if condition is None else [f"forbidden: {condition}"]
+
+
+def space_problems(params: Mapping[str, ParamValue], task: Task) -> list[str]:
+    """The same, but for what is forbidden: of configurations that were tried before it was."""
     found = [f"{name} is not in the space ({', '.join(task.space)})" for name in params if name not in task.space]
     for name, parameter in task.space.items():
         if name not in params:

@@ -111,6 +111,11 @@ def revised(plan: Plan, task: Task, history: History, spend: Spend) -> Plan:
     return replace(found, revision=plan.revision + 1, reason=_what_changed(plan, found, history))
 
 
+def told(plan: Plan, reason: str, *, after: int) -> Plan:
+    """The revision after the one with that number: it differs in what people have said."""
+    return replace(plan, revision=after + 1, reason=reason)
+
+
 def reopened(plan: Plan) -> Plan:
     """A plan that was done goes on: what was closed without a decision is open again."""
     undecided = (Status.INCONCLUSIVE, Status.DROPPED)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.planner.configuration import configuration_id, default_params
+from agent.planner.forbidden import forbidden
 from agent.planner.history import History
 from agent.planner.objective import gain
-from agent.planner.standings import standings
+from agent.planner.standings import params_of, standings
 from agent.planner.statistics import Standing
+from agent.store.views import ParamValue
 from agent.task import Task
 
 
@@ -37,3 +39,10 @@ def ranking(task: Task, history: History) -> Ranking:
             sorted(found, key=lambda s: (-gain(s.mean, 0.0, task.objective.direction), order[s.configuration]))
         )
     )
+
+
+def best_params(task: Task, history: History) -> dict[str, ParamValue]:
+    """What an idea leaves open is taken from here: the leader; the default where there is none, or it is forbidden."""
+    leader = ranking(task, history).leader
+    found = default_params(task) if leader is None else params_of(history)[leader.configuration]
+    return default_params(task) if forbidden(found, task) else found

@@ -13,6 +13,7 @@ from enum import StrEnum
 import numpy as np
 
 from agent.planner.configuration import configuration_id
+from agent.planner.forbidden import forbidden
 from agent.planner.geometry import Geometry
 from agent.store.views import ParamValue, TrialView
 from agent.task import Task
@@ -59,6 +60,7 @@ class Tried:
     """The configurations that were tried, with a fast look for near ones. A cache: follows the history."""
 
     def __init__(self, task: Task) -> None:
+        self._task = task
         self._geometry = Geometry(task)
         self._names: dict[str, int] = {}
         self._rows = np.empty((64, len(task.space)))
@@ -83,9 +85,12 @@ class Tried:
         self._names.setdefault(configuration, at)
 
     def objection(self, params: Mapping[str, ParamValue]) -> str | None:
-        """Why a configuration repeats one that was tried, in words; None: it is new."""
+        """Why a configuration is not worth proposing, in words; None: it is new, and nobody forbade it."""
         found = self.repeats(params)
-        return None if found is None else found[1]
+        if found is not None:
+            return found[1]
+        condition = forbidden(params, self._task) if self._task.forbid else None
+        return None if condition is None else f"forbidden: {condition}"
 
     def repeats(self, params: Mapping[str, ParamValue]) -> tuple[str, str] | None:
         """Which trial a configuration repeats, and in words how; None: it is new."""

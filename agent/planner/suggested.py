@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agent.planner.configuration import canonical, default_params, problems
+from agent.planner.configuration import canonical, default_params, space_problems
 from agent.planner.reach import may_leave, reach
 from agent.store.views import ParamValue
 from agent.task import CategoricalParameter, FloatParameter, IntParameter, Parameter, Task
@@ -32,7 +32,7 @@ def read_suggestion(given: Mapping[str, str], task: Task) -> Suggested:
             found.append(_unknown(name, task))
             continue
         value = _value(text, parameter)
-        if problems({**default_params(task), name: value}, task):
+        if space_problems({**default_params(task), name: value}, task):
             found.append(f"{name} = {text!r} is not allowed; allowed: {allowed(name, task)}")
         else:
             params[name] = value

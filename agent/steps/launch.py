@@ -38,7 +38,7 @@ def launch(state: AgentState, deps: Deps) -> AgentState:
     history = deps.book.history()
     proposed = [deps.book.trial(trial_id) for trial_id in state.get("ready", [])]
     n_slots = deps.memory.n_slots
-    ready = [trial for trial in proposed if fits(deps.task, history, hour, n_slots, trial)]
+    ready = [trial for trial in proposed if not deps.is_paused and fits(deps.task, history, hour, n_slots, trial)]
     wanted = [trial for trial in ready if not trial.is_idle_work][: n_free(deps)]
     idle = [trial for trial in ready if trial.is_idle_work]
     n_left = deps.memory.n_slots - len(deps.book.history().in_flight) - len(wanted)

@@ -12,8 +12,9 @@ from agent.planner.filler import idle_work
 from agent.planner.hour import fits
 from agent.planner.plan import n_open, next_work
 from agent.planner.portfolio import escalations_of
-from agent.planner.proposers.outside import OUTSIDE, refused_from_outside, suggestions_behind
+from agent.planner.proposers.outside import OUTSIDE, Outside, refused_from_outside, suggestions_behind
 from agent.planner.proposers.person import answers, is_waiting, refusals
+from agent.planner.proposers.protocol import Proposer
 from agent.planner.repetition import Step
 from agent.planner.worth import worth_of
 from agent.state import AgentState
@@ -44,9 +45,9 @@ def n_idle(deps: Deps) -> int:
 
 
 def propose(state: AgentState, deps: Deps) -> AgentState:
-    if not fits(deps.task, deps.book.history(), hour_of(deps), deps.memory.n_slots):
+    if deps.is_paused or not fits(deps.task, deps.book.history(), hour_of(deps), deps.memory.n_slots):
         return {}
-    if deps.memory.plan.search_closed is None:
+    if deps.memory.plan.search_closed is None and not deps.is_taken_over:
         for proposer in deps.memory.ahead:
             proposer.tell(seen_history(deps))
         take_up_thoughts(deps)
@@ -57,7 +58,7 @@ def propose(state: AgentState, deps: Deps) -> AgentState:
         history = deps.book.history()
         n_ready = sum(1 for t in history.ready if not t.is_idle_work and t.trial_id not in deps.memory.waiting)
         n = n_free(deps) + N_AHEAD - n_ready
-        proposals = next_work(deps.memory.plan, deps.task, history, n, Shown(deps.search, deps.memory.gates))
+        proposals = next_work(deps.memory.plan, deps.task, history, n, Shown(_who(deps), deps.memory.gates))
         _escalate(deps)
         if not proposals:
             break
@@ -70,9 +71,14 @@ def propose(state: AgentState, deps: Deps) -> AgentState:
     return {"wait_s": 0.0} if is_exhausted else {}
 
 
+def _who(deps: Deps) -> Proposer:
+    """Who suggests: while a person has taken over, outside agents alone, beside people."""
+    return Outside(deps.task, deps.record.suggestions) if deps.is_taken_over else deps.search
+
+
 def _use_idle_slots(deps: Deps) -> None:
     n = n_idle(deps)
-    if n < 1 or deps.memory.exhausted:
+    if n < 1 or deps.memory.exhausted or deps.is_taken_over:
         return
     work = idle_work(
         deps.memory.plan,
@@ -113,6 +119,8 @@ def _refuse(deps: Deps, notes: dict[int, str]) -> None:
 
 def _escalate(deps: Deps) -> None:
     """Say once what is done about a search that brings nothing new, and remember when it is at its end."""
+    if deps.is_taken_over:
+        return
     found = escalations_of(deps.search)
     deps.memory.exhausted = next((e.reason for e in found if e.step is Step.STOP), None)
     new = [e for e in found if (e.step.value, e.surface) not in deps.memory.escalated]

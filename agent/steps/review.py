@@ -42,7 +42,9 @@ def _turn_down(trial: TrialView, why: str, deps: Deps) -> None:
 
 
 def _objection(trial: TrialView, history: History, deps: Deps) -> str | None:
-    wrong = configuration.problems(trial.params, deps.task)
+    is_search = trial.purpose is Purpose.SEARCH
+    check = configuration.problems if is_search and trial.is_new else configuration.space_problems
+    wrong = check(trial.params, deps.task)
     if wrong:
         return "; ".join(wrong)
     if trial.purpose is Purpose.HELD_OUT:

@@ -32,18 +32,7 @@ class SessionRecord:
     def save_plan(self, revision: int, phase: str, reason: str, plan_json: str, lines: Sequence[Line] = ()) -> None:
         """Write a revision; the same number again replaces it."""
         with self._writer.writing() as connection:
-            connection.execute(sa.delete(plan_revisions).where(self._is_revision(revision)))
-            connection.execute(
-                sa.insert(plan_revisions).values(
-                    session_id=self._writer.session_id,
-                    revision=revision,
-                    at=self._writer.store.clock(),
-                    phase=phase,
-                    reason=reason,
-                    plan_json=plan_json,
-                )
-            )
-            self._writer.set(connection, plan_revision=revision)
+            write_revision(self._writer, connection, revision, phase, reason, plan_json)
             self._writer.say(connection, lines)
 
     def unpublished_plans(self) -> list[tuple[int, str]]:
@@ -58,7 +47,8 @@ class SessionRecord:
 
     def published_plan(self, revision: int) -> None:
         with self._writer.writing() as connection:
-            connection.execute(sa.update(plan_revisions).where(self._is_revision(revision)).values(is_published=True))
+            is_it = _is_revision(self._writer.session_id, revision)
+            connection.execute(sa.update(plan_revisions).where(is_it).values(is_published=True))
 
     def set_runs(self, run_id: str, hypothesis_run_id: str) -> None:
         with self._writer.writing() as connection:
@@ -91,6 +81,24 @@ class SessionRecord:
         with self._writer.writing() as connection:
             self._writer.set(connection, pid=None, pid_started_at=None)
 
-    def _is_revision(self, revision: int) -> sa.ColumnElement[bool]:
-        mine = plan_revisions.c.session_id == self._writer.session_id
-        return mine & (plan_revisions.c.revision == revision)
+
+def write_revision(
+    writer: FencedWriter, connection: sa.Connection, revision: int, phase: str, reason: str, plan_json: str
+) -> None:
+    """Write a revision of the plan in a transaction of the writer's; the same number again replaces it."""
+    connection.execute(sa.delete(plan_revisions).where(_is_revision(writer.session_id, revision)))
+    connection.execute(
+        sa.insert(plan_revisions).values(
+            session_id=writer.session_id,
+            revision=revision,
+            at=writer.store.clock(),
+            phase=phase,
+            reason=reason,
+            plan_json=plan_json,
+        )
+    )
+    writer.set(connection, plan_revision=revision)
+
+
+def _is_revision(session_id: str, revision: int) -> sa.ColumnElement[bool]:
+    return (plan_revisions.c.session_id == session_id) & (plan_revisions.c.revision == revision)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 VERSION_TABLE = "agent_schema_version"
-HEAD = "0004"
+HEAD = "0005"
 """The newest migration; a test says that it is."""
 
 metadata = sa.MetaData(
@@ -200,6 +200,20 @@ gates = sa.Table(
 """Questions to people: may this be done? `subject`: the proposal that it is about, by what it is and not by its number;
 asked once each. `trial`: the proposed trial as it was then, which is deleted when it is denied. `answer`: `approve`,
 `deny`, `withdrawn`; `answered_by` is `deadline` where nobody did."""
+
+steerings = sa.Table(
+    "steerings",
+    metadata,
+    sa.Column("steering_id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("session_id", sa.String(100), nullable=False, index=True),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("said_by", sa.String(100), nullable=False),
+    sa.Column("kind", sa.String(20), nullable=False),
+    sa.Column("content", sa.JSON, nullable=False),
+    sa.Column("taken_at", sa.Double),
+)
+"""What people said to a session under way; `task_json` of the session is changed in the same transaction. `taken_at`:
+when the session went on by it, in the transaction of the revision of its plan that tells of it."""
 
 tellings = sa.Table(
     "tellings",

@@ -252,7 +252,7 @@ class SessionView:
     session_id: str
     task_name: str
     task_json: str
-    """The task as it was when the session started."""
+    """The task as it was when the session started, and as people have changed it since (`agent.steering`)."""
     state: SessionState
     message: str
     created_at: float

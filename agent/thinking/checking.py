@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 
 from agent.llm.untrusted import clean
 from agent.planner import seeds
-from agent.planner.configuration import canonical, configuration_id, default_params, is_finite_number
+from agent.planner.configuration import canonical, configuration_id, is_finite_number
+from agent.planner.forbidden import forbidden
 from agent.planner.history import History, Proposal
 from agent.planner.proposers.race import MOST as MOST_RACING
 from agent.planner.proposers.race import next_seed
-from agent.planner.ranking import ranking
+from agent.planner.ranking import best_params
 from agent.planner.repetition import Tried, repeat_in_words
-from agent.planner.standings import params_of, standings
+from agent.planner.standings import standings
 from agent.planner.suggested import read_suggestion
 from agent.store.views import Expected, ParamValue, Purpose, TrialFacts, TrialState, TrialView
 from agent.task import Task
@@ -119,8 +120,7 @@ def trial_id(text: str) -> str:
 
 def _new(given: Sequence[Idea], inquiry: Inquiry) -> tuple[list[Proposal], list[str]]:
     task, history = inquiry.task, inquiry.history
-    leader = ranking(task, history).leader
-    rest = default_params(task) if leader is None else params_of(history)[leader.configuration]
+    rest = best_params(task, history)
     tried = Tried(task)
     tried.follow(history.search)
     trials = {trial.trial_id: trial for trial in history.search}
@@ -132,6 +132,10 @@ def _new(given: Sequence[Idea], inquiry: Inquiry) -> tuple[list[Proposal], list[
         params, problems = _read(idea.parameters, rest, task)
         if problems:
             refused.append(f"no trial: {'; '.join(problems)}")
+            continue
+        condition = forbidden(params, task)
+        if condition is not None:
+            refused.append(f"no trial: forbidden: {condition}")
             continue
         repeat = repeat_in_words(params, task, tried, trials)
         if repeat is not None:

@@ -14,6 +14,7 @@ from agent.llm.counting import tokens_of
 from agent.llm.untrusted import fenced
 from agent.planner.budget import Spend
 from agent.planner.curve import Point
+from agent.planner.forbidden import canonical_condition
 from agent.planner.history import History
 from agent.planner.plan import Plan
 from agent.planner.ranking import ranking
@@ -89,6 +90,7 @@ def _rendered(situation: Situation, n: int, rows: int, limit: int) -> prompts.Re
         may_repeat=situation.may_repeat,
         may_leave=may_leave(task),
         description=_fenced(task.description, "description of the task", min(_DESCRIPTION_CHARACTERS, share)),
+        forbidden="\n".join(map(canonical_condition, task.forbid)),
         brief=_fenced(task.brief or "", "the researcher's brief", min(_BRIEF_CHARACTERS, share)),
         tables=_joined(one for one in known if not one.is_untrusted),
         notes=_fenced(_joined(one for one in known if one.is_untrusted), _NOTES, _NOTES_CHARACTERS),

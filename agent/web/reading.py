@@ -11,10 +11,11 @@ from agent.planner.hypothesis import Hypothesis
 from agent.planner.plan_text import UnknownPlanVersion, plan_from_json
 from agent.store.calls import model_calls_of
 from agent.store.gates import GateStore
+from agent.store.steering import Steering, SteeringStore
 from agent.store.store import AgentStore
 from agent.store.views import PlanView, SessionView, TrialState, TrialView
 from agent.task import Direction, Task
-from agent.web.wire import Arm, Best, GateView, Revision, SessionDetail, SessionSummary
+from agent.web.wire import Arm, Best, GateView, Revision, SessionDetail, SessionSummary, SteeringView, SteeringWord
 
 
 def summary(session: SessionView) -> SessionSummary:
@@ -27,7 +28,8 @@ def detail(store: AgentStore, session_id: str) -> SessionDetail:
         SessionNotFound: there is none of this id.
     """
     session = store.session(session_id)
-    task = Task.model_validate_json(session.task_json)
+    course = SteeringStore(store).course(session_id)
+    task = course.task
     trials, plans = store.trials(session_id), store.plans(session_id)
     is_maximized = task.objective.direction is Direction.MAXIMIZE
     top = _best(trials, is_maximized)
@@ -43,11 +45,27 @@ def detail(store: AgentStore, session_id: str) -> SessionDetail:
         arms=_arms(trials, is_maximized),
         model=turns(model_calls_of(store, session_id)),
         n_gates_waiting=len(GateStore(store).waiting(session_id)),
+        forbidden=task.forbid,
+        is_paused=course.is_paused,
+        is_taken_over=course.is_taken_over,
     )
 
 
 def gate_view(gate: Gate, now: float) -> GateView:
     return GateView(gate=gate, is_waiting=gate.is_waiting(now))
+
+
+def steering_view(one: Steering) -> SteeringView:
+    word = SteeringWord(**{name: getattr(one.word, name) for name in SteeringWord.model_fields})
+    return SteeringView(
+        steering_id=one.steering_id,
+        session_id=one.session_id,
+        at=one.at,
+        by=one.by,
+        word=word,
+        words=one.words,
+        taken_at=one.taken_at,
+    )
 
 
 def _hypotheses(plans: Sequence[PlanView], task: Task) -> tuple[Hypothesis, ...]:

@@ -11,6 +11,7 @@ from agent.gates.gate import Gate
 from agent.llm.turns import Turns
 from agent.planner.budget import Cap
 from agent.planner.hypothesis import Hypothesis
+from agent.steering.word import MOST_CHARACTERS, Kind
 from agent.store.views import FinalResult, ParamValue, SessionState
 
 T = TypeVar("T")
@@ -87,6 +88,10 @@ class SessionDetail(SessionSummary):
     model: Turns
     """How many calls of a language model there were, never what was said in them."""
     n_gates_waiting: int
+    forbidden: tuple[str, ...]
+    """Conditions on parameters: what one of them covers is not tried."""
+    is_paused: bool
+    is_taken_over: bool
 
 
 class GateView(View):
@@ -109,6 +114,38 @@ class GateAnswer(Wish):
     """Why; whoever suggested it reads it."""
 
 
+class SteeringWord(View):
+    """One thing to say to a session."""
+
+    kind: Kind
+    text: str = Field(default="", max_length=MOST_CHARACTERS)
+    """The condition of `forbid` and `allow`, the sentence of `hypothesis`; of the others, why."""
+    budget: str | None = None
+    """With `budget`: trials, wall_minutes, device_seconds, tokens or cost_usd."""
+    value: float | None = Field(default=None, allow_inf_nan=False)
+    """With `budget`: its new limit; None: no limit."""
+    params: dict[str, ParamValue] = Field(default_factory=dict)
+    """With `hypothesis`: what to try, before all else."""
+
+
+class Steer(Wish):
+    """All of it counts, or nothing."""
+
+    words: tuple[SteeringWord, ...] = Field(min_length=1, max_length=50)
+
+
+class SteeringView(View):
+    steering_id: int
+    session_id: str
+    at: float
+    by: str
+    word: SteeringWord
+    words: str
+    """As a sentence: `ann forbids lr > 0.1`."""
+    taken_at: float | None
+    """When the session went on by it, with a revision of its plan; None: not yet."""
+
+
 class Event(View):
     """One line of what a session does and why, or what a person decided; also the data of the event stream."""
 
@@ -117,7 +154,7 @@ class Event(View):
     session_id: str
     at: float
     step: str
-    """orient, assess, revise, propose, review, launch, think, report, session, gate."""
+    """orient, assess, revise, propose, review, launch, think, report, session, gate, steer."""
     text: str
     trial_id: str | None
     job_id: str | None

@@ -46,7 +46,7 @@ def suggest(
         session = store.session(session_id)
         _refuse_if_ended(session)
         task = Task.model_validate_json(session.task_json)
-        read = read_suggestion(_pairs(settings or ()), task)
+        read = read_suggestion(pairs(settings or (), "--set"), task)
         if read.problems:
             raise wrong_use("; ".join(read.problems), code="bad_suggestion", path="set")
         kept = store.suggest(session_id, read.params, why=why.strip(), suggested_by=by.strip() or "person")
@@ -84,8 +84,9 @@ def _refuse_if_ended(session: SessionView) -> None:
         )
 
 
-def _pairs(settings: list[str] | tuple[()]) -> dict[str, str]:
-    """
+def pairs(settings: list[str] | tuple[()], option: str) -> dict[str, str]:
+    """Names and values as given with an option.
+
     Raises:
         Failure: one is not of the form NAME=VALUE, or a name is given twice.
     """
@@ -94,9 +95,11 @@ def _pairs(settings: list[str] | tuple[()]) -> dict[str, str]:
         name, equals, value = text.partition("=")
         name, value = name.strip(), value.strip()
         if not equals or not name or not value:
-            raise wrong_use(f"--set {text!r} is not of the form NAME=VALUE, such as --set lr=3e-4", code="bad_set")
+            raise wrong_use(
+                f"{option} {text!r} is not of the form NAME=VALUE, such as {option} lr=3e-4", code="bad_set"
+            )
         if name in found:
-            raise wrong_use(f"--set {name} is given twice: {found[name]!r} and {value!r}", code="bad_set")
+            raise wrong_use(f"{option} {name} is given twice: {found[name]!r} and {value!r}", code="bad_set")
         found[name] = value
     return found
 

@@ -268,6 +268,44 @@ def test_a_reader_neither_stops_nor_resumes_and_unknown_sessions_are_named(door:
     assert door.read("/v1/sessions/s1")["state"] == "running"
 
 
+FORBID = {"words": [{"kind": "forbid", "text": "x > 0.5"}, {"kind": "pause", "text": "lunch"}], "by": "ada"}
+
+
+def test_what_is_said_over_http_counts_and_is_told_to_all_who_read(door: Door) -> None:
+    said = door.call("POST", "/v1/sessions/s1/steer", json=FORBID).json()["data"]
+    assert [one["words"] for one in said] == ["ada forbids x > 0.5", "ada pauses the session (lunch)"]
+    assert door.call("GET", "/v1/sessions/s1/steerings", token="reader").json()["data"] == said
+    detail = door.read("/v1/sessions/s1")
+    assert (detail["forbidden"], detail["is_paused"], detail["is_taken_over"]) == (["x > 0.5"], True, False)
+    told = [(e["step"], e["text"]) for e in door.read("/v1/events/page")["items"]]
+    assert ("steer", "ada forbids x > 0.5") in told
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"words": [{"kind": "forbid", "text": "y > 1"}]}, (409, "can_not_steer")),
+        ({"words": [{"kind": "forbid", "text": "x > 0.5"}, {"kind": "budget", "budget": "x"}]}, (409, "can_not_steer")),
+        ({"words": [{"kind": "win", "text": "x"}]}, (400, "invalid_value")),
+        ({"words": []}, (400, "invalid_value")),
+        ({"words": [{"kind": "pause"}] * 51}, (400, "invalid_value")),
+        ({}, (400, "invalid_value")),
+    ],
+)
+def test_what_can_not_be_said_over_http_changes_nothing(
+    door: Door, body: dict[str, Any], expected: tuple[int, str]
+) -> None:
+    status, code = error_of(door.call("POST", "/v1/sessions/s1/steer", json=body))
+    assert (status, code) == expected
+    assert door.read("/v1/sessions/s1/steerings") == []
+
+
+def test_a_reader_steers_nothing_and_an_unknown_session_is_named(door: Door) -> None:
+    assert error_of(door.call("POST", "/v1/sessions/s1/steer", token="reader", json=FORBID))[0] == 403
+    assert error_of(door.call("POST", "/v1/sessions/s9/steer", json=FORBID)) == (404, "unknown_session")
+    assert error_of(door.call("GET", "/v1/sessions/s9/steerings")) == (404, "unknown_session")
+
+
 def test_a_finished_session_is_not_resumed(door: Door) -> None:
     SessionRecord(door.writer).conclude(SessionState.FINISHED, "done")
     refusal = door.call("POST", "/v1/sessions/s1/resume", json={})

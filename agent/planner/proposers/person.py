@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.planner.configuration import canonical, configuration_id, default_params, problems
+from agent.planner.configuration import canonical, configuration_id, problems
 from agent.planner.history import History, Proposal
-from agent.planner.ranking import ranking
+from agent.planner.ranking import best_params
 from agent.planner.repetition import Tried, repeat_in_words
-from agent.planner.standings import params_of
 from agent.planner.suggested import allowed
 from agent.store.views import ParamValue, Purpose, SuggestionView, TrialFacts
 from agent.task import Task
@@ -74,9 +73,7 @@ def is_waiting(idea: SuggestionView) -> bool:
 
 
 def _filled_in(idea: SuggestionView, task: Task, history: History) -> dict[str, ParamValue]:
-    leader = ranking(task, history).leader
-    best = default_params(task) if leader is None else params_of(history)[leader.configuration]
-    params = {**best, **idea.params}
+    params = {**best_params(task, history), **idea.params}
     return params if problems(params, task) else canonical(params, task)
 
 

@@ -6,6 +6,7 @@ They are tried as they are written: only equal ones are one, however close two o
 from __future__ import annotations
 
 from agent.planner.configuration import canonical, configuration_id, default_params
+from agent.planner.forbidden import forbidden
 from agent.planner.history import History, Proposal
 from agent.store.views import ParamValue, Purpose
 from agent.task import Task
@@ -26,7 +27,12 @@ def listed(task: Task) -> dict[str, dict[str, ParamValue]]:
 def n_untried(task: Task, history: History) -> int:
     """Points that the search has not tried, the default apart, which comes first in any case."""
     tried = {configuration_id(default_params(task)), *(trial.configuration for trial in history.search)}
-    return len(listed(task).keys() - tried) if task.search.points else 0
+    return len(_allowed(task).keys() - tried) if task.search.points else 0
+
+
+def _allowed(task: Task) -> dict[str, dict[str, ParamValue]]:
+    """Those that are not forbidden."""
+    return {name: params for name, params in listed(task).items() if forbidden(params, task) is None}
 
 
 class Points:
@@ -45,7 +51,11 @@ class Points:
 
     def ask(self, history: History, n: int) -> list[Proposal]:
         tried = {trial.configuration for trial in history.search}
-        left = [(at, name) for at, name in enumerate(self._listed, start=1) if name not in tried]
+        left = [
+            (at, name)
+            for at, (name, params) in enumerate(self._listed.items(), start=1)
+            if name not in tried and forbidden(params, self._task) is None
+        ]
         return [
             Proposal(
                 params=dict(self._listed[name]),
