@@ -48,7 +48,8 @@ def print_job(job: JobView) -> None:
             print(f"\nattempt {newest.attempt} was started {newest.launch}: {newest.launch_why}")
         if newest.sandbox is not None:
             user = "" if newest.sandbox.uid is None else f", user {newest.sandbox.uid}"
-            print(f"sandbox {newest.sandbox.level}: {', '.join(newest.sandbox.layers) or 'nothing'}{user}")
+            how = "" if newest.sandbox.how is None else f" by {newest.sandbox.how}"
+            print(f"sandbox {newest.sandbox.level}{how}: {', '.join(newest.sandbox.layers) or 'nothing'}{user}")
 
 
 def _attempt_row(attempt: AttemptView) -> tuple[str, ...]:

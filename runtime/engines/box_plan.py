@@ -6,9 +6,12 @@ import os
 import re
 import shutil
 import stat
+import subprocess
+import sys
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -18,12 +21,14 @@ from runtime.model.states import ExitReason
 from runtime.node import records
 from runtime.node.launch_errors import CannotLaunch
 from runtime.sandbox import filter as calls
+from runtime.sandbox import probe, walls
 from runtime_client.models import JobSpec, Network
 
 FIRST_UID = 0x70000000
 N_UIDS = 2**24
 """Each job has a user of its own, from a range that neither systemd nor container engines give out."""
 HOME = "/tmp/home"
+PROBE_TIMEOUT_S = 10.0
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _ETC = (
     "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "nsswitch.conf", "hosts", "host.conf", "protocols", "services",
@@ -54,11 +59,16 @@ class BoxFacts:
     """Of the machine."""
 
 
-def why_not_sealed(*, uid: int, machine: str, release: str) -> str | None:
-    """What is missing on this machine for sealed jobs, and what to do; None: nothing that can be told beforehand."""
-    if uid != 0:
+def why_not_sealed(*, refused: str | None, machine: str, release: str) -> str | None:
+    """What is missing on this machine for sealed jobs, and what to do; None: nothing that can be told beforehand.
+
+    `refused` is what the kernel does not let this user have, as `namespaces_refused` says.
+    """
+    if refused is not None:
         return (
-            "sealed jobs need a server that runs as root: start it so, or say `sandbox: user` for code that you trust"
+            f"sealed jobs of an ordinary user need user namespaces, which this machine refuses ({refused}): allow "
+            "them (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, an AppArmor profile), start the "
+            "server as root, or say `sandbox: user` for code that you trust"
         )
     if machine not in calls.NUMBERS:
         return f"sealed jobs need one of {', '.join(calls.NUMBERS)}; this machine is {machine}"
@@ -66,6 +76,21 @@ def why_not_sealed(*, uid: int, machine: str, release: str) -> str | None:
     if found is None or (int(found[1]), int(found[2])) < (5, 12):
         return f"sealed jobs need Linux 5.12 or newer; this machine has {release}"
     return None
+
+
+@cache
+def namespaces_refused() -> str | None:
+    """Tried for real, once a process; None: nothing is refused, or this is root, who needs no user namespace."""
+    if os.geteuid() == 0:
+        return None
+    command = [sys.executable, "-I", "-m", probe.__name__]
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, timeout=PROBE_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"the trial could not be made: {error}"
+    return (
+        None if told.returncode == 0 else (told.stdout or told.stderr).strip().partition("\n")[0] or "no reason given"
+    )
 
 
 def uid_of(job_id: str) -> int:
@@ -81,7 +106,7 @@ def box_record(spec: JobSpec, facts: BoxFacts, variables: dict[str, str]) -> dic
         CannotLaunch: (SANDBOX_UNAVAILABLE) it can not be had here; (BAD_COMMAND) something `readable` does not exist.
     """
     uname = os.uname()
-    missing = why_not_sealed(uid=os.geteuid(), machine=uname.machine, release=uname.release)
+    missing = why_not_sealed(refused=namespaces_refused(), machine=uname.machine, release=uname.release)
     if missing is not None:
         raise CannotLaunch(ExitReason.SANDBOX_UNAVAILABLE, missing)
     for path in spec.readable:
@@ -95,22 +120,28 @@ def box_record(spec: JobSpec, facts: BoxFacts, variables: dict[str, str]) -> dic
     writable += [facts.working_folder] if facts.is_own_folder else []
     seen = [*_libraries(), *_programs(facts.argv, variables), *runtime_client.__path__, *spec.readable]
     seen += [str(facts.folder), *([] if facts.is_own_folder else [str(facts.working_folder)])]
-    uid = uid_of(facts.job_id)
-    for folder in writable:
-        give(folder, uid)
-    _show_attempt(facts.folder, uid)
+    is_root = os.geteuid() == 0
+    uid = uid_of(facts.job_id) if is_root else os.geteuid()
+    gid = uid if is_root else os.getegid()
+    if is_root:
+        for folder in writable:
+            give(folder, uid)
+        _show_attempt(facts.folder, uid)
     gateway = _inside(spec, facts, variables, uid)
     return {
         "level": "sealed",
+        "how": walls.ROOT if is_root else walls.USER_NAMESPACE,
         "uid": uid,
+        "gid": gid,
+        "hidden": [] if is_root else [str(facts.folder / records.ORDER)],
         "root": str(root),
         "home": HOME,
         "binds": sorted([[path, False] for path in set(seen)] + [[str(path), True] for path in writable]),
         "writable": [str(path) for path in writable],
         "links": [[f"/{name}", os.readlink(f"/{name}")] for name in _SYSTEM if os.path.islink(f"/{name}")],
         "files": [
-            ["/etc/passwd", f"root:x:0:0::/:/bin/false\njob:x:{uid}:{uid}::{HOME}:/bin/sh\n"],
-            ["/etc/group", f"root:x:0:\njob:x:{uid}:\n"],
+            ["/etc/passwd", f"root:x:0:0::/:/bin/false\njob:x:{uid}:{gid}::{HOME}:/bin/sh\n"],
+            ["/etc/group", f"root:x:0:\njob:x:{gid}:\n"],
         ],
         "devices": _device_nodes(facts),
         "tmp_bytes": min(spec.limits.disk_bytes, memory // 2),
@@ -128,11 +159,15 @@ def box_record(spec: JobSpec, facts: BoxFacts, variables: dict[str, str]) -> dic
 
 
 def _check_readable(name: str, path: str) -> None:
-    """The job is another user than we are. What lies deeper, it says itself."""
+    """Of root's jobs each is another user than we are. What lies deeper, it says itself."""
     try:
         status = os.stat(path)
     except OSError as error:
         raise CannotLaunch(ExitReason.BAD_COMMAND, f"{name}: {path!r}: {error.strerror}") from error
+    if os.geteuid() != 0:
+        if not os.access(path, os.R_OK):
+            raise CannotLaunch(ExitReason.BAD_COMMAND, f"{name}: {path!r} can not be read by this server's user")
+        return
     wanted = 0o005 if stat.S_ISDIR(status.st_mode) else 0o004
     if status.st_mode & wanted != wanted:
         advice = "a sealed job runs as a user of its own: let others read it (chmod -R o+rX)"

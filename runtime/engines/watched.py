@@ -93,7 +93,9 @@ def _reached(told: object) -> SandboxReached | None:
     """What a supervisor wrote down; older ones wrote nothing."""
     if not isinstance(told, dict):
         return None
-    return SandboxReached(level=str(told["level"]), layers=tuple(map(str, told["layers"])), uid=told["uid"])
+    return SandboxReached(
+        level=str(told["level"]), layers=tuple(map(str, told["layers"])), uid=told["uid"], how=told.get("how")
+    )
 
 
 def newest_checkpoint(watched: Watched) -> int | None:

@@ -42,6 +42,8 @@ class SandboxReached:
     layers: tuple[str, ...]
     uid: int | None = None
     """None: the user that nightlab runs as."""
+    how: str | None = None
+    """Of a sealed one: `root` or `user namespace`. None: not sealed, or by a release that knew root alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ import time
 
 from runtime.node import box, cgroups, machine_locks, memory, output, ports, processes, records
 from runtime.node.duty import Duty
-from runtime.sandbox import disk, groups, kernel, levels
+from runtime.sandbox import disk, groups, kernel, levels, walls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -425,6 +425,8 @@ def _prepare_box(order: dict[str, Any], log: int) -> None:
     sandbox["groups"] = groups.make(f"nightlab-{order['marker']}", sandbox["bounds"])
     if not any("memory" in path for path in sandbox["groups"]):
         sandbox["rlimits"]["RLIMIT_DATA"] = sandbox["bounds"]["memory"]
+    if sandbox["how"] == walls.USER_NAMESPACE:
+        kernel.become_own_namespace_of_users()
     kernel.unshare(kernel.CLONE_NEWPID, "pid")
 
 

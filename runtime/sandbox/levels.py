@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-NONE: dict[str, Any] = {"level": "none", "layers": [], "uid": None}
+NONE: dict[str, Any] = {"level": "none", "layers": [], "uid": None, "how": None}
 
 
 def reached(sandbox: dict[str, Any]) -> dict[str, Any]:
@@ -18,13 +18,15 @@ def reached(sandbox: dict[str, Any]) -> dict[str, Any]:
     if sandbox["level"] == "none":
         return NONE
     if sandbox["level"] == "user":
-        return {"level": "user", "layers": ["no_new_privs", "rlimit"], "uid": None}
+        return {"level": "user", "layers": ["no_new_privs", "rlimit"], "uid": None, "how": None}
     absent = {"net"} if sandbox["network"] != "none" else set()
     absent |= set() if sandbox["groups"] else {"cgroup"}
+    absent |= {"uid"} if sandbox["how"] == walls.USER_NAMESPACE else set()
     return {
         "level": "sealed",
         "layers": [layer for layer in walls.LAYERS if layer not in absent],
         "uid": sandbox["uid"],
+        "how": sandbox["how"],
     }
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 LAYERS = ("mount", "pid", "ipc", "uts", "net", "uid", "capabilities", "no_new_privs", "seccomp", "rlimit", "cgroup")
 """All that hold a sealed job; `net` only without an open network, `cgroup` where the machine lets nightlab have it."""
+ROOT, USER_NAMESPACE = "root", "user namespace"
+"""How a box is made: by root, for a user of the job's own; by an ordinary user, for the job as that same user."""
 DEVICES = ("null", "zero", "full", "random", "urandom")
 _QUIET = kernel.MS_NOSUID | kernel.MS_NODEV
 _OLD = ".machine"
@@ -51,15 +53,29 @@ def _fill(root: str, box: dict[str, Any]) -> None:
         kernel.mount(kind, os.path.join(root, folder), kind, flags, options)
     _make_devices(os.path.join(root, "dev"), box)
     os.mkdir(root + box["home"], 0o700)
-    os.chown(root + box["home"], box["uid"], box["uid"])
+    os.chown(root + box["home"], box["uid"], box["gid"])
     for path, target in box["links"]:
         os.symlink(target, root + path)
     for path, text in box["files"]:
         os.makedirs(os.path.dirname(root + path), exist_ok=True)
         with open(root + path, "w", encoding="utf-8") as file:
             file.write(text)
+    tops = _tops([path for path, _ in box["binds"]], box["home"])
+    for top in tops:
+        os.mkdir(root + top)
+        kernel.mount("tmpfs", root + top, "tmpfs", _QUIET, "mode=755,size=4m")
     for path, is_writable in box["binds"]:
         _bind(path, root + path, is_writable=is_writable)
+    for path in box["hidden"]:
+        _hide(root, path)
+    for top in tops:
+        kernel.mount("none", root + top, "", kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | _QUIET)
+
+
+def _tops(binds: list[str], home: str) -> list[str]:
+    """Folders of `/tmp` that exist only as the way to what is bound below them: the job is not to write beside it."""
+    below = {"/tmp/" + path.split("/")[2] for path in binds if path.startswith("/tmp/")}
+    return sorted(below - {*binds, home})
 
 
 def _bind(source: str, target: str, *, is_writable: bool, is_device: bool = False) -> None:
@@ -78,6 +94,14 @@ def _bind(source: str, target: str, *, is_writable: bool, is_device: bool = Fals
     attributes = kernel.MOUNT_ATTR_NOSUID
     attributes |= 0 if is_writable else kernel.MOUNT_ATTR_RDONLY
     kernel.restrict_mount(target, attributes | (0 if is_device else kernel.MOUNT_ATTR_NODEV))
+
+
+def _hide(root: str, path: str) -> None:
+    """Nobody in the box can open the file: for one that lies in a folder which it is to see, and is of its own user."""
+    blank = os.path.join(root, "dev", ".hidden")
+    os.close(os.open(blank, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o000))
+    kernel.mount(blank, root + path, "", kernel.MS_BIND)
+    kernel.restrict_mount(root + path, kernel.MOUNT_ATTR_RDONLY | kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NODEV)
 
 
 def _make_devices(folder: str, box: dict[str, Any]) -> None:
@@ -117,8 +141,9 @@ def shed(box: dict[str, Any]) -> None:
         resource.setrlimit(kind, (bound, bound))
     kernel.forbid_new_rights()
     program = calls.program(os.uname().machine)
-    os.setgroups([])
-    os.setresgid(box["uid"], box["uid"], box["uid"])
+    if box["how"] == ROOT:
+        os.setgroups([])  # In a user namespace nobody may: its groups stay those of its user.
+    os.setresgid(box["gid"], box["gid"], box["gid"])
     kernel.drop_bounding()
     os.setresuid(box["uid"], box["uid"], box["uid"])
     kernel.drop_capabilities()

@@ -132,7 +132,9 @@ def _attempt_view(row: AttemptRow) -> AttemptView:
         launch_why=row.launch_why,
         sandbox=None
         if row.sandbox is None
-        else SandboxView.model_construct(level=row.sandbox.level, layers=row.sandbox.layers, uid=row.sandbox.uid),
+        else SandboxView.model_construct(
+            level=row.sandbox.level, layers=row.sandbox.layers, uid=row.sandbox.uid, how=row.sandbox.how
+        ),
         peak_memory_mb=row.peak_memory_mb,
         checkpoint_step=row.checkpoint_step,
     )

@@ -129,13 +129,14 @@ class Reached(TypeDecorator[SandboxReached]):
     def process_bind_param(self, value: SandboxReached | None, dialect: sa.Dialect) -> str | None:
         if value is None:
             return None
-        return json.dumps({"level": value.level, "layers": value.layers, "uid": value.uid}, separators=(",", ":"))
+        told = {"level": value.level, "layers": value.layers, "uid": value.uid, "how": value.how}
+        return json.dumps(told, separators=(",", ":"))
 
     def process_result_value(self, value: str | None, dialect: sa.Dialect) -> SandboxReached | None:
         if value is None:
             return None
         item = _parsed(value)
-        return SandboxReached(level=item["level"], layers=tuple(item["layers"]), uid=item["uid"])
+        return SandboxReached(level=item["level"], layers=tuple(item["layers"]), uid=item["uid"], how=item.get("how"))
 
 
 def _parsed(text: str) -> Any:

@@ -65,6 +65,8 @@ class SandboxView(Wire):
     """What holds it: mount, pid, ipc, net, uts, uid, no_new_privs, capabilities, seccomp, landlock, cgroup, rlimit."""
     uid: int | None = None
     """The user that its processes run as; None: the one that nightlab runs as."""
+    how: str | None = None
+    """Of a sealed one: `root` (a user of its own) or `user namespace` (as the server's user). None: not told."""
 
 
 class SuggestionView(Wire):

@@ -6,21 +6,20 @@ import asyncio
 import errno
 import json
 import os
-import shutil
-import socket
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "runtime" / "engines"))
-from local_engine_lab import job, local_lab
+import escape_run
+from other_user import NO_USER_NAMESPACES, UID, run_as_other_user
 
 from runtime.engines.contract import Exited, Started
-from runtime_client.models import Sandbox
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="sealed jobs need root")
-SCRIPT = Path(__file__).with_name("escape_attempts.py")
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
 REFUSED, READ_ONLY, ABSENT = errno.EPERM, errno.EROFS, errno.ENOENT
 BY_LAYER = {
     "mount": {
@@ -64,26 +63,56 @@ BY_LAYER = {
 }
 
 
-async def _tried(home: Path) -> tuple[Started, Exited]:
-    secret = home / "secret.txt"
-    secret.write_text("private")
-    other = home / "attempts" / "j9" / "work" / "loss.txt"
-    other.parent.mkdir(parents=True)
-    other.write_text("0.5")
-    script = home / "attempts" / "code" / "attempts.py"
-    script.parent.mkdir()
-    shutil.copy(SCRIPT, script)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        words = [str(secret), str(other), str(os.getpid()), str(server.getsockname()[1]), str(home / "attempts/j1/1")]
-        async with local_lab(home) as lab:
-            launch = job((sys.executable, str(script), *words), sandbox=Sandbox.SEALED, readable=(str(script.parent),))
-            await lab.engine.start(launch, 1)
-            return await lab.next(Started, launch.key), await lab.next(Exited, launch.key)
+OF_THE_SAME_USER = {
+    "signal the init": ("pid", "OSError"),
+    "become root": ("capabilities", f"errno {errno.EINVAL}"),
+    "read it through the init's root": ("capabilities", f"errno {errno.EACCES}"),
+    "write the init's memory": ("capabilities", f"errno {errno.EACCES}"),
+    "see the init's files": ("capabilities", f"errno {errno.EACCES}"),
+    "read its own order": ("mount", f"errno {errno.EACCES}"),
+    "set what the kernel does": ("capabilities", f"errno {errno.EACCES}"),
+}
+"""What holds in a user namespace where root's box has a user of its own."""
 
 
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory: pytest.TempPathFactory) -> tuple[Started, Exited]:
-    return asyncio.run(_tried(tmp_path_factory.mktemp("escapes")))
+    started, ended = asyncio.run(escape_run.tried(tmp_path_factory.mktemp("escapes")))
+    assert isinstance(started, Started)
+    assert ended is not None
+    return started, ended
+
+
+@pytest.fixture
+def home_of_another() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        os.chown(folder, UID, UID)
+        yield Path(folder)
+
+
+def test_an_ordinary_users_sealed_job_does_not_escape(home_of_another: Path) -> None:
+    run = run_as_other_user(Path(escape_run.__file__), str(home_of_another))
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    told = dict(json.loads(line) for line in found["log"].splitlines())
+    expected = {
+        name: (layer, {f"errno {number}" for number in numbers})
+        for layer, names in BY_LAYER.items()
+        for name, numbers in names.items()
+    } | {name: (layer, {how}) for name, (layer, how) in OF_THE_SAME_USER.items()}
+    assert {name: told.get(name) for name, (_, allowed) in expected.items() if told.get(name) not in allowed} == {}
+    assert (found["sandbox"]["how"], found["sandbox"]["uid"]) == ("user namespace", UID)
+    assert {layer for layer, _ in expected.values()} <= set(found["sandbox"]["layers"])
+    assert "uid" not in found["sandbox"]["layers"]
+
+
+def test_where_user_namespaces_are_refused_a_sealed_job_does_not_start(home_of_another: Path) -> None:
+    run = run_as_other_user(Path(escape_run.__file__), str(home_of_another), before=NO_USER_NAMESPACES)
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert found["reason"] == "sandbox_unavailable"
+    assert "a user namespace of its own: No space left on device" in found["evidence"]
+    assert "sysctl" in found["evidence"]
 
 
 def test_no_attempt_escapes(tried: tuple[Started, Exited]) -> None:

@@ -143,19 +143,19 @@ def test_a_warm_child_is_sealed_after_the_fork(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("uid", "machine", "release", "missing"),
+    ("refused", "machine", "release", "missing"),
     [
-        (0, "x86_64", "6.1.0-18-amd64", None),
-        (0, "aarch64", "5.12.1", None),
-        (1000, "x86_64", "6.1.0", "root"),
-        (0, "s390x", "6.1.0", "s390x"),
-        (0, "x86_64", "4.18.0-513.el8", "5.12"),
+        (None, "x86_64", "6.1.0-18-amd64", None),
+        (None, "aarch64", "5.12.1", None),
+        ("no space", "x86_64", "6.1.0", "no space"),
+        (None, "s390x", "6.1.0", "s390x"),
+        (None, "x86_64", "4.18.0-513.el8", "5.12"),
     ],
 )
 def test_a_machine_that_can_not_seal_says_what_is_missing(
-    uid: int, machine: str, release: str, missing: str | None
+    refused: str | None, machine: str, release: str, missing: str | None
 ) -> None:
-    told = why_not_sealed(uid=uid, machine=machine, release=release)
+    told = why_not_sealed(refused=refused, machine=machine, release=release)
     assert told is None if missing is None else missing in str(told)
 
 
