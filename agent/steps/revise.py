@@ -20,7 +20,8 @@ def revise(state: AgentState, deps: Deps) -> AgentState:
     failure = hopeless(deps.task, history)
     if failure is not None:
         return {"outcome": Outcome.FAILED, "message": failure}
-    plan = revised(deps.memory.plan, deps.task, history, spend_so_far(deps))
+    # A plan that closed its search while it is paused could not be steered any more when the pause ends.
+    plan = deps.memory.plan if deps.is_paused else revised(deps.memory.plan, deps.task, history, spend_so_far(deps))
     if plan is not deps.memory.plan or plan.revision > deps.memory.session.plan_revision:
         save_plan(deps, replace(plan, next_trials=tuple(t.trial_id for t in (*history.in_flight, *history.ready))))
     extra = unwanted(plan, deps.task, history)

@@ -24,8 +24,6 @@ from agent.store.tables import activity, plan_revisions, sessions, steerings, su
 from agent.store.views import SessionState
 from agent.task import Task
 
-_ENDED = (SessionState.FINISHED, SessionState.FAILED)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steering:
@@ -81,8 +79,8 @@ class SteeringStore:
         with writing(self._store.engine) as connection:
             mine = sessions.c.session_id == session_id
             row = connection.execute(sa.select(sessions).where(mine).with_for_update()).mappings().one()
-            if SessionState(row["state"]) in _ENDED and row["state"] != SessionState.FAILED.value:
-                raise CanNotSay(f"{session_id} is {row['state']}; start another one with: nightlab research start")
+            if row["state"] == SessionState.FINISHED.value:
+                raise CanNotSay(f"{session_id} is finished; start another one with: nightlab research start")
             course = _course(Task.model_validate_json(row["task_json"]), _read(connection, session_id))
             closed = _search_closed(connection, session_id, course.task)
             for word in words:

@@ -29,6 +29,8 @@ class Budget:
     name: str
     limit_s: float
     """Device-seconds."""
+    is_brought: bool = False
+    """By the submissions of its session, which may bring another one later; what a person set is theirs alone."""
 
     @property
     def key(self) -> str:

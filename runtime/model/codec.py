@@ -35,6 +35,7 @@ EVENT_VERSIONS: Mapping[str, int] = MappingProxyType(
         **dict.fromkeys(EVENT_CLASSES, 1),
         "attempt_ended": 2,
         "attempt_started": 3,
+        "budget_set": 2,
         "job_submitted": 2,
         "start_ordered": 2,
     }
@@ -46,15 +47,17 @@ UPCASTS: Mapping[tuple[str, int], Callable[[JsonObject], JsonObject]] = MappingP
         ("attempt_ended", 1): lambda payload: payload,
         ("attempt_started", 1): lambda payload: payload,
         ("attempt_started", 2): lambda payload: payload,
+        ("budget_set", 1): lambda payload: payload,
         ("job_submitted", 1): lambda payload: payload,
         ("start_ordered", 1): lambda payload: payload,
     }
 )
 """(type, version) -> the payload one version newer. Later versions have fields that may be missing."""
 
-SNAPSHOT_VERSION = 2
-OLDER_SNAPSHOTS = frozenset({1})
-"""Can be read: version 1 has no estimates, no holds, no standings and no stop of the agents."""
+SNAPSHOT_VERSION = 3
+OLDER_SNAPSHOTS = frozenset({1, 2})
+"""Can be read: version 1 has no estimates, no holds, no standings and no stop of the agents; up to version 2 nothing
+tells who set a budget, which then counts as a person's."""
 _FRAME: Mapping[str, tuple[type, ...]] = MappingProxyType(
     {
         "last_seq": (int,),
@@ -200,7 +203,7 @@ def _check_frame(snapshot: Json) -> None:
     if not isinstance(version, int) or version not in (SNAPSHOT_VERSION, *OLDER_SNAPSHOTS):
         raise BadPayload(path="snapshot", why=f"version {version!r}, this program knows {SNAPSHOT_VERSION}")
     wanted = {"last_seq", "clock_s", "nodes", "jobs", "fences", "recent"}
-    if version == SNAPSHOT_VERSION:
+    if version > 1:
         wanted |= {"holds", "agents_stop", "standings"}
     missing = wanted - set(snapshot)
     if missing:

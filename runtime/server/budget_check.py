@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from runtime.model.budgets import Budget, BudgetScope
+from runtime.model.budgets import Budget, BudgetScope, budget_key
+from runtime.model.events import BudgetLifted, BudgetSet
 from runtime.model.nouns import Job
 from runtime.model.state import State
 from runtime.scheduling.budgeting import asked_s, bill, explain_shortage
@@ -16,10 +17,12 @@ def check_budgets(state: State, job: Job, spec: JobSpec, *, now_s: float) -> Non
         Refused: a budget has no room for it; with the arithmetic. Retryable when there will be, should live jobs end
             sooner than they are expected to.
     """
-    brought = new_budget(state, spec)
     budgets = {budget.key: budget for budget in state.budgets.values() if budget.covers(job)}
-    if brought is not None:
-        budgets[brought.key] = brought
+    for event in brought_by(state, spec):
+        if isinstance(event, BudgetSet):
+            budgets[event.budget.key] = event.budget
+        else:
+            budgets.pop(budget_key(event.scope, event.name))
     asked = asked_s(state, job)
     for budget in budgets.values():
         found = bill(state, budget, now_s)
@@ -31,12 +34,18 @@ def check_budgets(state: State, job: Job, spec: JobSpec, *, now_s: float) -> Non
             )
 
 
-def new_budget(state: State, spec: JobSpec) -> Budget | None:
-    """The budget that a submission brings for its session, which has none yet; None: it brings none, or one is set.
+def brought_by(state: State, spec: JobSpec) -> list[BudgetSet | BudgetLifted]:
+    """What a submission changes of its session's budget: it brings the first one, another one, or none any more.
 
     A person's word counts: what was set by hand is not changed by what a session brings.
     """
-    if spec.session is None or spec.session.device_seconds is None:
-        return None
-    budget = Budget(scope=BudgetScope.SESSION, name=spec.session.session_id, limit_s=spec.session.device_seconds)
-    return None if budget.key in state.budgets else budget
+    if spec.session is None:
+        return []
+    name, limit_s = spec.session.session_id, spec.session.device_seconds
+    known = state.budgets.get(budget_key(BudgetScope.SESSION, name))
+    if known is not None and not known.is_brought:
+        return []
+    if limit_s is None:
+        return [] if known is None else [BudgetLifted(scope=BudgetScope.SESSION, name=name)]
+    budget = Budget(scope=BudgetScope.SESSION, name=name, limit_s=limit_s, is_brought=True)
+    return [] if budget == known else [BudgetSet(budget=budget)]

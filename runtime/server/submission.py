@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runtime.model.events import BudgetSet, JobSubmitted, SessionFenced
+from runtime.model.events import JobSubmitted, SessionFenced
 from runtime.model.nouns import Job
 from runtime.model.state import State
 from runtime.scheduling.asking import describe_shape
@@ -19,7 +19,7 @@ from runtime.store.history import JobRow
 from runtime_client.doors.refusal import refused
 from runtime_client.models import ErrorKind, JobSpec
 
-from .budget_check import check_budgets, new_budget
+from .budget_check import brought_by, check_budgets
 from .continuing import Earlier, continued
 from .draft import OWNER, Actor, Draft
 from .intake import job_from_spec
@@ -145,9 +145,8 @@ def record(draft: Draft, job: Job, spec: JobSpec, *, run_id: str, spec_json: dic
     actor = actor_of(spec)
     if spec.session is not None and spec.session.fence > draft.state.fences.get(spec.session.session_id, 0):
         draft.add(SessionFenced(session_id=spec.session.session_id, fence=spec.session.fence), actor)
-    budget = new_budget(draft.state, spec)
-    if budget is not None:
-        draft.add(BudgetSet(budget=budget), actor)
+    for event in brought_by(draft.state, spec):
+        draft.add(event, actor)
     if spec.depends_on:
         spec_json = {**spec_json, "depends_on": [one.model_dump(mode="json") for one in spec.depends_on]}
     row = new_job_row(job, run_id=run_id, idempotency_token=spec.idempotency_token, spec=spec_json)

@@ -49,6 +49,7 @@ def is_gone(pid: int) -> bool:
     return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
+@pytest.mark.kills
 def test_a_killed_session_process_is_started_again_and_nothing_outlives_the_service(tmp_path: Path) -> None:
     store = AgentStore.open(tmp_path)
     store.create_session(a_task())
@@ -68,6 +69,7 @@ def test_a_killed_session_process_is_started_again_and_nothing_outlives_the_serv
     assert (session.state, session.pid) == (SessionState.RUNNING, None)
 
 
+@pytest.mark.kills
 def test_a_session_process_leaves_when_its_service_is_killed(tmp_path: Path) -> None:
     store = AgentStore.open(tmp_path)
     store.create_session(a_task())
@@ -97,6 +99,7 @@ def test_a_second_service_for_the_same_home_is_refused(tmp_path: Path) -> None:
             run_service(tmp_path)
 
 
+@pytest.mark.kills
 def test_a_process_that_dies_again_and_again_fails_the_session_with_its_log(tmp_path: Path) -> None:
     store = AgentStore.open(tmp_path)
     store.create_session(a_task())

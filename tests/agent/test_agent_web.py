@@ -286,10 +286,10 @@ def test_what_is_said_over_http_counts_and_is_told_to_all_who_read(door: Door) -
     [
         ({"words": [{"kind": "forbid", "text": "y > 1"}]}, (409, "can_not_steer")),
         ({"words": [{"kind": "forbid", "text": "x > 0.5"}, {"kind": "budget", "budget": "x"}]}, (409, "can_not_steer")),
-        ({"words": [{"kind": "win", "text": "x"}]}, (400, "invalid_value")),
-        ({"words": []}, (400, "invalid_value")),
-        ({"words": [{"kind": "pause"}] * 51}, (400, "invalid_value")),
-        ({}, (400, "invalid_value")),
+        ({"words": [{"kind": "win", "text": "x"}]}, (422, "invalid_value")),
+        ({"words": []}, (422, "invalid_value")),
+        ({"words": [{"kind": "pause"}] * 51}, (422, "invalid_value")),
+        ({}, (422, "invalid_value")),
     ],
 )
 def test_what_can_not_be_said_over_http_changes_nothing(

@@ -46,11 +46,12 @@ def chosen(n_points: int, n_kills: int) -> Iterator[int]:
     return iter(sorted({1 + round(step * i) for i in range(n_kills)}))
 
 
+@pytest.mark.kills
 @pytest.mark.parametrize(
     ("n_trials", "n_kills"),
     [
         pytest.param(3, 8, id="some"),
-        pytest.param(8, 200, id="200", marks=[pytest.mark.kills, pytest.mark.timeout(1800)]),
+        pytest.param(8, 200, id="200", marks=pytest.mark.timeout(1800)),
     ],
 )
 def test_killed_at_a_chosen_write(n_trials: int, n_kills: int, tmp_path: Path) -> None:

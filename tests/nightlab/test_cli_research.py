@@ -113,6 +113,7 @@ def test_a_session_as_data_has_trials_and_activity(home: Path) -> None:
         "model_calls",
         "lessons",
         "trials",
+        "steerings",
         "gates",
     }
     assert set(data) == told | {"activity"}

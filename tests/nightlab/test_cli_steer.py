@@ -30,14 +30,8 @@ def test_what_is_said_is_kept_listed_and_shown(home: Path) -> None:  # noqa: F81
     ("given", "told"),
     [
         (("--forbid", "lR > 0.9"), "did you mean 'lr'?"),
-        (("--forbid", "lr > 0.2"), "it covers the default configuration"),
-        (("--allow", "lr > 0.9"), "is not forbidden"),
-        (("--budget", "trials"), "is not of the form NAME=VALUE"),
         (("--budget", "trials=many"), "give a number, or none for no limit"),
-        (("--budget", "nights=3"), "there are: trials"),
         (("--try", "lr=0.3"), "--try belongs to --hypothesis"),
-        (("--hypothesis", "x", "--try", "lr=7"), "from 0.1 to 1"),
-        (("--hypothesis", "x"), "no model reads it in this session"),
         (("--pause", "--go-on"), "not both"),
     ],
 )

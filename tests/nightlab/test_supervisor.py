@@ -87,6 +87,7 @@ def is_gone(pid: int | None) -> bool:
     return pid is None or not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
+@pytest.mark.kills
 def test_a_killed_service_is_started_again(three: Supervised) -> None:
     for name in ("server", "mlflow", "agent"):
         old = three.pid(name)
@@ -99,6 +100,7 @@ def test_a_killed_service_is_started_again(three: Supervised) -> None:
         assert (state.services[name].n_restarts, state.services[name].last_exit) == (1, -signal.SIGKILL)
 
 
+@pytest.mark.kills
 def test_the_others_run_on_while_one_is_started_again(three: Supervised) -> None:
     before = three.pid("server"), three.pid("agent")
     old = three.pid("mlflow")
@@ -119,6 +121,7 @@ def test_an_orderly_stop_leaves_nothing(three: Supervised) -> None:
     assert {service.phase for service in state.services.values()} == {ServicePhase.STOPPED}
 
 
+@pytest.mark.kills
 def test_services_end_with_a_killed_supervisor(three: Supervised) -> None:
     pids = [three.pid(name) for name in ("server", "mlflow", "agent")]
     three.process.kill()
@@ -169,6 +172,7 @@ def test_a_service_that_dies_at_once_is_started_again_ever_later(home: Path) -> 
     assert pauses[0] >= 0.2
 
 
+@pytest.mark.kills
 def test_what_a_killed_supervisor_left_is_found_and_ended(home: Path) -> None:
     deaf = "trap '' TERM" + LOOP
     supervised = supervise(home, mlflow=deaf, server=deaf, agent=STAYS)

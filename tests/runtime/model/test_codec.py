@@ -23,7 +23,7 @@ from runtime.model.codec import (
     upcast,
 )
 from runtime.model.errors import BadPayload
-from runtime.model.events import CheckpointSeen, StopOrdered
+from runtime.model.events import BudgetSet, CheckpointSeen, StopOrdered
 from runtime.model.holds import AgentsStop
 from runtime.model.names import EVENT_CLASSES, event_type_name
 from runtime.model.states import StopCause
@@ -83,13 +83,23 @@ def test_a_stored_stop_means_what_it_says() -> None:
 
 
 def test_a_stored_snapshot_is_read_and_written_back_the_same() -> None:
-    stored = load(SAMPLES / "snapshot.v2.json")
+    stored = load(SAMPLES / "snapshot.v3.json")
     state = decode_state(stored)
     check(state)
     assert encode_state(state) == stored
     assert state.fences == {"s1": 4}
     assert list(state.holds) == ["class exploratory"]
     assert state.agents_stop == AgentsStop(reason="runaway", since_s=1000.0)
+
+
+def test_a_budget_of_which_nothing_tells_who_set_it_counts_as_a_persons() -> None:
+    """A session may not raise what somebody may have set by hand."""
+    state = decode_state(load(SAMPLES / "snapshot.v2.json"))
+    check(state)
+    assert [budget.is_brought for budget in state.budgets.values()] == [False]
+    old = decode_recorded(load(SAMPLES / "budget_set.v1.json")).event
+    assert isinstance(old, BudgetSet)
+    assert not old.budget.is_brought
 
 
 def test_a_snapshot_of_version_1_has_no_estimates_and_nobody_in_the_way_of_work() -> None:
@@ -172,7 +182,7 @@ def test_an_unknown_event_type_is_refused() -> None:
         decode_event("job_dreamt", 1, {})
 
 
-@pytest.mark.parametrize("snapshot", [{}, {"version": 2}, {"version": 3}, {"version": 1, "jobs": []}])
+@pytest.mark.parametrize("snapshot", [{}, {"version": 3}, {"version": 4}, {"version": 1, "jobs": []}])
 def test_a_snapshot_that_does_not_fit_is_refused(snapshot: Any) -> None:
     with pytest.raises(BadPayload, match="snapshot"):
         decode_state(snapshot)

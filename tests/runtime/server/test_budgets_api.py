@@ -107,6 +107,14 @@ def test_a_session_brings_its_budget_with_what_it_submits(made: Lab) -> None:
     assert (view.name, view.device_seconds) == ("s1", 90)
 
 
+def test_a_session_that_brings_another_budget_has_that_one_and_one_that_brings_none_has_none(made: Lab) -> None:
+    for device_seconds, limits in ((90.0, [90.0]), (400.0, [400.0]), (None, []), (500.0, [500.0])):
+        made.client.submit(spec(session=SessionFence(session_id="s1", fence=1, device_seconds=device_seconds)))
+        assert [view.device_seconds for view in made.client.budgets()] == limits
+    with pytest.raises(OverBudget, match="session s1 may use 1 device-second"):
+        made.client.submit(spec(session=SessionFence(session_id="s1", fence=1, device_seconds=1)))
+
+
 def test_what_a_person_set_is_not_changed_by_what_a_session_brings(made: Lab) -> None:
     made.client.set_budget(BudgetScope.SESSION, "s1", device_seconds=70)
     fence = SessionFence(session_id="s1", fence=1, device_seconds=1e6)

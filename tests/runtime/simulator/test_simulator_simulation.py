@@ -93,7 +93,10 @@ def test_the_same_scenario_has_the_same_outcome() -> None:
     assert everything(simulate(scenario)) == everything(simulate(scenario))
 
 
-@pytest.mark.parametrize("faults", [Faults(), Faults(seed=1, node_mtbf_s=30_000.0, device_mtbf_s=100_000.0)])
+@pytest.mark.parametrize(
+    "faults",
+    [Faults(), pytest.param(Faults(seed=1, node_mtbf_s=30_000.0, device_mtbf_s=100_000.0), marks=pytest.mark.lives)],
+)
 def test_device_time_held_is_work_and_losses_and_nothing_else(faults: Faults) -> None:
     ledger = played("3x8", *excerpt()[:200], faults=faults)
     done = [one for one in ledger.lines.values() if one.end_state is JobState.SUCCEEDED]
