@@ -34,7 +34,7 @@ EVENT_VERSIONS: Mapping[str, int] = MappingProxyType(
     {
         **dict.fromkeys(EVENT_CLASSES, 1),
         "attempt_ended": 2,
-        "attempt_started": 3,
+        "attempt_started": 4,
         "budget_set": 2,
         "job_submitted": 2,
         "start_ordered": 2,
@@ -47,6 +47,7 @@ UPCASTS: Mapping[tuple[str, int], Callable[[JsonObject], JsonObject]] = MappingP
         ("attempt_ended", 1): lambda payload: payload,
         ("attempt_started", 1): lambda payload: payload,
         ("attempt_started", 2): lambda payload: payload,
+        ("attempt_started", 3): lambda payload: payload,
         ("budget_set", 1): lambda payload: payload,
         ("job_submitted", 1): lambda payload: payload,
         ("start_ordered", 1): lambda payload: payload,
