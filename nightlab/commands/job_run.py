@@ -75,6 +75,7 @@ class Asked:
     after: tuple[str, ...] = ()
     array: str | None = None
     parallel: int | None = None
+    sandbox: str | None = None
     file: Path | None
     overrides: tuple[str, ...]
     idempotency_key: str | None
@@ -165,6 +166,12 @@ def run(
     parallel: Annotated[
         int | None, typer.Option(min=1, help="Tasks of the array that run at once.", show_default="any number")
     ] = None,
+    sandbox: Annotated[
+        str | None,
+        typer.Option(
+            help="none, user, or sealed: for code that nobody has read.", show_default="user", metavar="LEVEL"
+        ),
+    ] = None,
     file: Annotated[Path | None, typer.Option("-f", "--file", help="Workload file; flags win over it.")] = None,
     override: Annotated[
         list[str] | None, typer.Option(help="Set a field of the spec; may be given again.", metavar="FIELD=VALUE")
@@ -215,6 +222,7 @@ def run(
         after=tuple(after or ()),
         array=array,
         parallel=parallel,
+        sandbox=sandbox,
         file=file,
         overrides=tuple(override or ()),
         idempotency_key=idempotency_key,
@@ -288,6 +296,7 @@ def _from_flags(asked: Asked) -> dict[str, Any]:
         "experiment_name": asked.experiment,
         "priority_class": asked.priority,
         "seed": asked.seed,
+        "sandbox": asked.sandbox,
         "args_style": asked.args_style,
         "timeout_minutes": None if asked.timeout is None else minutes(asked.timeout),
         "on_timeout": asked.on_timeout,

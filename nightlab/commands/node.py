@@ -50,6 +50,9 @@ def list_nodes(home: HomeOption = None, as_json: JsonOption = False) -> None:
         for device in node.devices
     ]
     print_table(("device", "state", "kind", "#memory", "job", "note"), rows, state_column=1)
+    for node in nodes:
+        if node.why_not_sealed is not None:
+            print(f"{node.node_id}: no sealed jobs: {node.why_not_sealed}")
 
 
 def _idle(node: NodeView, device: DeviceView) -> str:

@@ -78,6 +78,12 @@ def why_not_sealed(*, refused: str | None, machine: str, release: str) -> str | 
     return None
 
 
+def why_not_sealed_here() -> str | None:
+    """The same of this machine and user; the first call may take a tenth of a second."""
+    uname = os.uname()
+    return why_not_sealed(refused=namespaces_refused(), machine=uname.machine, release=uname.release)
+
+
 @cache
 def namespaces_refused() -> str | None:
     """Tried for real, once a process; None: nothing is refused, or this is root, who needs no user namespace."""
@@ -105,8 +111,7 @@ def box_record(spec: JobSpec, facts: BoxFacts, variables: dict[str, str]) -> dic
     Raises:
         CannotLaunch: (SANDBOX_UNAVAILABLE) it can not be had here; (BAD_COMMAND) something `readable` does not exist.
     """
-    uname = os.uname()
-    missing = why_not_sealed(refused=namespaces_refused(), machine=uname.machine, release=uname.release)
+    missing = why_not_sealed_here()
     if missing is not None:
         raise CannotLaunch(ExitReason.SANDBOX_UNAVAILABLE, missing)
     for path in spec.readable:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.engines import provenance
+from runtime.engines.box_plan import why_not_sealed_here
 from runtime.engines.contract import (
     MAIN_STREAM,
     AttemptKey,
@@ -166,6 +167,7 @@ class LocalEngine:
                 cpus=usable_cores(),
                 memory_mb=memory_mb(),
                 devices=devices,
+                why_not_sealed=await asyncio.to_thread(why_not_sealed_here),
             )
         ]
 

@@ -37,6 +37,7 @@ EVENT_VERSIONS: Mapping[str, int] = MappingProxyType(
         "attempt_started": 4,
         "budget_set": 2,
         "job_submitted": 2,
+        "node_joined": 2,
         "start_ordered": 2,
     }
 )
@@ -50,15 +51,16 @@ UPCASTS: Mapping[tuple[str, int], Callable[[JsonObject], JsonObject]] = MappingP
         ("attempt_started", 3): lambda payload: payload,
         ("budget_set", 1): lambda payload: payload,
         ("job_submitted", 1): lambda payload: payload,
+        ("node_joined", 1): lambda payload: payload,
         ("start_ordered", 1): lambda payload: payload,
     }
 )
 """(type, version) -> the payload one version newer. Later versions have fields that may be missing."""
 
-SNAPSHOT_VERSION = 3
-OLDER_SNAPSHOTS = frozenset({1, 2})
+SNAPSHOT_VERSION = 4
+OLDER_SNAPSHOTS = frozenset({1, 2, 3})
 """Can be read: version 1 has no estimates, no holds, no standings and no stop of the agents; up to version 2 nothing
-tells who set a budget, which then counts as a person's."""
+tells who set a budget, which then counts as a person's; up to version 3 no node tells whether it can seal."""
 _FRAME: Mapping[str, tuple[type, ...]] = MappingProxyType(
     {
         "last_seq": (int,),

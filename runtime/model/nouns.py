@@ -28,6 +28,8 @@ class Node:
     cpus: int
     memory_mb: int
     devices: tuple[Device, ...]
+    why_not_sealed: str | None = None
+    """What it lacks for sealed jobs, and what to do. None: nothing that is known beforehand."""
 
 
 WHOLE = 1000

@@ -17,7 +17,7 @@ from runtime.scheduling.policy import Policy
 from runtime.scheduling.quotas import describe_quota, too_small
 from runtime.store.history import JobRow
 from runtime_client.doors.refusal import refused
-from runtime_client.models import ErrorKind, JobSpec
+from runtime_client.models import ErrorKind, JobSpec, Sandbox
 
 from .budget_check import brought_by, check_budgets
 from .continuing import Earlier, continued
@@ -130,6 +130,7 @@ def new_job(
         raise refused(
             ErrorKind.INVALID, "infeasible", f"it could never start here: it {why_not}", path="compute.num_accelerators"
         )
+    _check_sandbox(draft.state, spec)
     _check_quotas(job, policy)
     check_budgets(draft.state, job, spec, now_s=draft.at_s)
     if not spec.depends_on:
@@ -154,6 +155,16 @@ def record(draft: Draft, job: Job, spec: JobSpec, *, run_id: str, spec_json: dic
     key = token_key(spec)
     if key is not None:
         fresh.by_token[key] = job.job_id
+
+
+def _check_sandbox(state: State, spec: JobSpec) -> None:
+    """One node that can seal is enough."""
+    if spec.sandbox is not Sandbox.SEALED or not state.nodes:
+        return
+    whys = {node_id: node.why_not_sealed for node_id, node in sorted(state.nodes.items())}
+    if None not in whys.values():
+        told = "; ".join(f"{node_id}: {why}" for node_id, why in whys.items())
+        raise refused(ErrorKind.INVALID, "sandbox_unavailable", f"no node can seal it: {told}", path="sandbox")
 
 
 def _check_quotas(job: Job, policy: Policy) -> None:

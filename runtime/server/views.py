@@ -158,6 +158,7 @@ def _node_view(node: Node, jobs: Iterable[Job], standing: Standing) -> NodeView:
     return NodeView(
         node_id=node.node_id,
         generation=node.generation,
+        why_not_sealed=node.why_not_sealed,
         state=standing.state.value,
         state_reason=standing.reason,
         devices=tuple(

@@ -163,6 +163,8 @@ class NodeView(Wire):
     hostname: str
     cpus: int
     memory_mb: int
+    why_not_sealed: str | None = None
+    """What it lacks for sealed jobs, and what to do. None: nothing that is known beforehand."""
 
 
 class Departure(Wire):

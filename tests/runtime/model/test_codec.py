@@ -83,13 +83,19 @@ def test_a_stored_stop_means_what_it_says() -> None:
 
 
 def test_a_stored_snapshot_is_read_and_written_back_the_same() -> None:
-    stored = load(SAMPLES / "snapshot.v3.json")
+    stored = load(SAMPLES / "snapshot.v4.json")
     state = decode_state(stored)
     check(state)
     assert encode_state(state) == stored
     assert state.fences == {"s1": 4}
     assert list(state.holds) == ["class exploratory"]
     assert state.agents_stop == AgentsStop(reason="runaway", since_s=1000.0)
+
+
+def test_a_node_of_an_older_snapshot_counts_as_able_to_seal() -> None:
+    state = decode_state(load(SAMPLES / "snapshot.v3.json"))
+    check(state)
+    assert {node.why_not_sealed for node in state.nodes.values()} == {None}
 
 
 def test_a_budget_of_which_nothing_tells_who_set_it_counts_as_a_persons() -> None:
