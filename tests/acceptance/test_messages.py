@@ -208,7 +208,7 @@ def test_with_a_full_disk_a_session_waits_says_so_and_goes_on_when_there_is_spac
         ballast.fill()
         refused = eventually(lambda: refusal(lab), what="a refusal")
         assert "free some space" in refused or "nothing is started until space is freed" in refused
-        assert "at least 200 MiB wanted" in eventually(lambda: notices(lab), what="a notice")
+        eventually(lambda: "at least 200 MiB wanted" in notices(lab), what="a notice of the full disk")
         killed = lab.kill("session")
         eventually(lambda: set(processes_with(lab.home, "agent.frontdoors.research")) - {killed}, within_s=60)
         holds(lambda: lab.session().state is SessionState.RUNNING, for_s=8.0)
