@@ -75,7 +75,9 @@ def test_best_and_default_have_the_same_fresh_seeds(tmp_path: Path) -> None:
     assert len(best) >= 7  # fewer pairs can not decide
 
 
-@pytest.mark.parametrize("n_devices", [1, 2, 5])
+@pytest.mark.parametrize(
+    "n_devices", [1, pytest.param(2, marks=pytest.mark.lives), pytest.param(5, marks=pytest.mark.lives)]
+)
 def test_slots_are_busy_from_the_first_start_to_the_last_end(n_devices: int, tmp_path: Path) -> None:
     world = a_world(tmp_path, task=a_task(budgets={"trials": 20}), n_devices=n_devices)
     world.live()

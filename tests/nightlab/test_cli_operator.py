@@ -17,6 +17,8 @@ from runtime.server.occupancy import write_address
 from runtime.server.threaded import threaded_server
 from runtime_client.models import SpendBy
 
+pytestmark = pytest.mark.acceptance
+
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
