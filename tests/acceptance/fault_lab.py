@@ -184,10 +184,11 @@ class FaultLab:
         return eventually(pid, within_s=60, what="a process of the session")
 
     def running_attempt(self, *, is_checkpointed: bool = False) -> Path:
-        """The folder of an attempt whose command runs."""
+        """The folder of an attempt whose command runs: the newest, which has most of its time left."""
 
         def folder() -> Path | None:
-            for started in sorted(self.home.glob("attempts/*/*/started.json"), key=lambda p: p.stat().st_mtime):
+            found = self.home.glob("attempts/*/*/started.json")
+            for started in sorted(found, key=lambda path: path.stat().st_mtime, reverse=True):
                 has_one = any(started.parent.parent.glob("checkpoints/step-*/COMPLETE"))
                 if not (started.parent / "exit.json").exists() and (has_one or not is_checkpointed):
                     return started.parent
