@@ -3,28 +3,30 @@
     condition  := comparison ("and" comparison)*
     comparison := NAME ("<" | "<=" | ">" | ">=" | "=" | "!=") VALUE
 
-A value is a number, or a choice of the parameter, in quotation marks where it has blanks in it. A configuration for
-which all comparisons of one condition hold is not tried.
+A value is a number, or a choice of the parameter, in quotation marks where it has blanks or signs in it. What all
+comparisons of one condition hold for is not tried.
 """
 
 from __future__ import annotations
 
 import difflib
+import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from agent.store.views import ParamValue
 from agent.task import CategoricalParameter, IntParameter, Parameter, Task
 
 MOST_CHARACTERS = 500
-_OPERATORS: dict[str, Callable[[ParamValue, ParamValue], bool]] = {
-    "<": operator.lt,  # type: ignore[dict-item]
-    "<=": operator.le,  # type: ignore[dict-item]
-    ">": operator.gt,  # type: ignore[dict-item]
-    ">=": operator.ge,  # type: ignore[dict-item]
+_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
     "=": operator.eq,
     "!=": operator.ne,
 }
@@ -33,6 +35,8 @@ _COMPARISON = re.compile(
     r"""\s*(?P<name>[^\s<>=!"']+)\s*(?P<sign><=|>=|==|!=|<|>|=)\s*(?P<value>"[^"]*"|'[^']*'|[^\s"'<>=!]+)\s*"""
 )
 _AND = re.compile(r"and\b\s*", re.IGNORECASE)
+_BARE = re.compile(r"""[^\s"'<>=!]+""")
+"""A value that needs no quotation marks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +64,9 @@ def parsed(text: str) -> tuple[Comparison, ...]:
             rest = text[at : at + 40].strip()
             raise ValueError(f"no comparison at {rest!r}; {_FORM}" if rest else f"a comparison is missing; {_FORM}")
         sign = "=" if match["sign"] == "==" else match["sign"]
-        found.append(Comparison(name=match["name"], sign=sign, text=match["value"].strip("\"'")))
+        value = match["value"]
+        text_of_value = value[1:-1] if value[0] in "\"'" else value
+        found.append(Comparison(name=match["name"], sign=sign, text=text_of_value))
         at = match.end()
         if at == len(text):
             return tuple(found)
@@ -128,20 +134,16 @@ def _holds(comparisons: Sequence[Comparison], params: Mapping[str, ParamValue], 
 def _value(text: str, parameter: Parameter) -> ParamValue:
     """None: the parameter has no such value."""
     if isinstance(parameter, CategoricalParameter):
-        return next(
-            (choice for choice in parameter.choices if _as_text(choice) == text.lower() or choice == text), None
-        )
+        same = [choice for choice in parameter.choices if str(choice) == text]
+        alike = [choice for choice in parameter.choices if str(choice).lower() == text.lower()]
+        return next(iter([*same, *alike]), None)
     try:
         number = float(text)
     except ValueError:
         return None
-    if number != number or number in (float("inf"), float("-inf")):
+    if not math.isfinite(number):
         return None
     return int(number) if isinstance(parameter, IntParameter) and number.is_integer() else number
-
-
-def _as_text(choice: str | int | float | bool) -> str:
-    return str(choice).lower()
 
 
 def _shown(comparisons: Sequence[Comparison]) -> str:
@@ -149,4 +151,7 @@ def _shown(comparisons: Sequence[Comparison]) -> str:
 
 
 def _quoted(text: str) -> str:
-    return f'"{text}"' if not text or re.search(r"\s", text) else text
+    """What was read in marks of one kind has none of that kind in it."""
+    if _BARE.fullmatch(text):
+        return text
+    return f"'{text}'" if '"' in text else f'"{text}"'

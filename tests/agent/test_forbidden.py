@@ -18,6 +18,7 @@ from agent.planner.proposers.optuna_sampler import OptunaSampler
 from agent.planner.proposers.points import Points, n_untried
 from agent.planner.proposers.random_points import RandomPoints
 from agent.planner.proposers.refiner import Refiner
+from agent.steering.word import Course, Kind, Word, steered
 from agent.store.views import SessionState
 from agent.task import Task
 from agent.task_checks import cross_checks
@@ -85,6 +86,41 @@ def test_what_is_no_condition_is_refused_with_what_would_do(text: str, said: str
     assert said in str(why_no_condition(text, spaced()))
     [problem] = [p for p in cross_checks(spaced(text)) if p.path == "forbid.0"]
     assert said in problem.message
+
+
+VALUES = st.one_of(
+    st.text(st.characters(exclude_characters='"', exclude_categories=("Cs",)), max_size=12),
+    st.text(st.characters(exclude_characters="'", exclude_categories=("Cs",)), max_size=12),
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["=", "!="]), VALUES), min_size=1, max_size=3))
+def test_whatever_stands_in_quotation_marks_is_kept_as_it_was_meant(said: list[tuple[str, str]]) -> None:
+    """Conditions are kept in their canonical form, and read again for every configuration."""
+    marks = ["'" if '"' in value else '"' for _, value in said]
+    text = " and ".join(f"x {sign} {mark}{value}{mark}" for (sign, value), mark in zip(said, marks, strict=True))
+    kept = canonical_condition(text)
+    assert [(one.sign, one.text) for one in parsed(kept)] == said
+    assert canonical_condition(kept) == kept
+
+
+@pytest.mark.parametrize("choice", ["a=b", 'say "x"', "it's", "a b", "<tag>", "and", "'quoted'"])
+def test_a_choice_of_any_text_can_be_forbidden(choice: str) -> None:
+    space = {"kind": {"type": "categorical", "choices": ["plain", choice], "default": "plain"}}
+    mark = "'" if '"' in choice else '"'
+    task = said_to(a_task(space=space), f"kind = {mark}{choice}{mark}")
+    assert problems({"kind": choice}, task) != []
+    assert problems({"kind": "plain"}, task) == []
+
+
+def said_to(task: Task, condition: str) -> Task:
+    return steered(Course(task=task), Word(kind=Kind.FORBID, text=condition), by="ann").task
+
+
+def test_of_choices_that_differ_in_case_alone_the_one_that_was_written_is_meant() -> None:
+    space = {"kind": {"type": "categorical", "choices": ["x", "SGD", "sgd"], "default": "x"}}
+    task = a_task(space=space, forbid=["kind = sgd"])
+    assert [problems({"kind": kind}, task) == [] for kind in ("SGD", "sgd")] == [True, False]
 
 
 @given(st.text(max_size=60))
