@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -109,17 +109,18 @@ def steered(course: Course, word: Word, *, by: str, search_closed: str | None = 
         case Kind.HYPOTHESIS:
             return _with(course, brief=_brief(task, word, by, search_closed))
         case Kind.PAUSE | Kind.GO_ON:
-            return Course(task=task, is_paused=word.kind is Kind.PAUSE, is_taken_over=course.is_taken_over)
+            return replace(course, is_paused=word.kind is Kind.PAUSE)
         case Kind.TAKE_OVER | Kind.HAND_BACK:
-            return Course(task=task, is_paused=course.is_paused, is_taken_over=word.kind is Kind.TAKE_OVER)
+            return replace(course, is_taken_over=word.kind is Kind.TAKE_OVER)
+
+
+def understood(word: Word, task: Task) -> Word:
+    """The same word with what is to be tried in the types of the space; for one that `steered` has taken."""
+    return replace(word, params=read_suggestion(_as_texts(word.params), task).params) if word.params else word
 
 
 def _with(course: Course, **changed: Any) -> Course:
-    return Course(
-        task=course.task.model_copy(update=changed),
-        is_paused=course.is_paused,
-        is_taken_over=course.is_taken_over,
-    )
+    return replace(course, task=course.task.model_copy(update=changed))
 
 
 def _forbidden(task: Task, text: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from agent.planner.plan_text import UnknownPlanVersion, plan_from_json
-from agent.steering.word import CanNotSay, Course, Kind, Word, steered
+from agent.steering.word import CanNotSay, Course, Kind, Word, steered, understood
 from agent.store import rows
 from agent.store.fenced import FencedWriter, Line
 from agent.store.record import write_revision
@@ -86,7 +86,7 @@ class SteeringStore:
             for word in words:
                 course = steered(course, word, by=by, search_closed=closed)
             connection.execute(sa.update(sessions).where(mine).values(task_json=course.task.model_dump_json()))
-            return [self._write(connection, session_id, word, by) for word in words]
+            return [self._write(connection, session_id, understood(word, course.task), by) for word in words]
 
     def _write(self, connection: sa.Connection, session_id: str, word: Word, by: str) -> Steering:
         now = self._store.clock()

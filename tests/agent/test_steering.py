@@ -111,6 +111,15 @@ def test_two_who_speak_at_once_are_both_heard(tmp_path: Path) -> None:
     ]
 
 
+def test_what_is_to_be_tried_is_kept_in_the_types_of_the_space(tmp_path: Path) -> None:
+    """A client may send a number as text."""
+    world = a_world(tmp_path)
+    word = Word(kind=Kind.HYPOTHESIS, text="near", params={"x": "0.5", "kind": "b"})
+    [said] = SteeringStore(world.store).say("s1", [word], by="ann")
+    assert said.word.params == {"x": 0.5, "kind": "b"}
+    assert [idea.params for idea in world.store.suggestions("s1")] == [{"x": 0.5, "kind": "b"}]
+
+
 def steering_at(world: World, n: int, *words: Word, by: str = "ann") -> Callable[[JobSpec], FakeOutcome]:
     """A training that has somebody speak when the n-th job starts."""
     started = 0
