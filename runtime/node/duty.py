@@ -10,6 +10,7 @@ the supervisors import this.
 from __future__ import annotations
 
 import os
+import select
 import signal
 import time
 
@@ -19,7 +20,6 @@ ENDED_BY_TERM = (-signal.SIGTERM, 128 + signal.SIGTERM)
 """By the signal itself, or as shells put it into an exit code."""
 DYING_S = 0.25
 """For all who die of the signal before their children get it; one that is stopped does not die before it goes on."""
-_LOOK_S = 0.001
 
 
 class Duty:
@@ -88,8 +88,15 @@ class Duty:
 def _end(pid: int, until: float) -> None:
     """Send the signal and wait until the process has left its children to whoever inherits them."""
     try:
-        os.kill(pid, signal.SIGTERM)
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        signal.pidfd_send_signal(descriptor, signal.SIGTERM)
+        its_end = select.poll()
+        its_end.register(descriptor, select.POLLIN)
+        its_end.poll(max(until - time.monotonic(), 0.0) * 1000)
     except (ProcessLookupError, PermissionError):
         return
-    while (found := processes.look_up(pid)) is not None and not found.is_zombie and time.monotonic() < until:
-        time.sleep(_LOOK_S)
+    finally:
+        os.close(descriptor)
