@@ -57,10 +57,10 @@ UPCASTS: Mapping[tuple[str, int], Callable[[JsonObject], JsonObject]] = MappingP
 )
 """(type, version) -> the payload one version newer. Later versions have fields that may be missing."""
 
-SNAPSHOT_VERSION = 4
-OLDER_SNAPSHOTS = frozenset({1, 2, 3})
+SNAPSHOT_VERSION = 3
+OLDER_SNAPSHOTS = frozenset({1, 2})
 """Can be read: version 1 has no estimates, no holds, no standings and no stop of the agents; up to version 2 nothing
-tells who set a budget, which then counts as a person's; up to version 3 no node tells whether it can seal."""
+tells who set a budget, which then counts as a person's, nor what a node lacks for sealed jobs."""
 _FRAME: Mapping[str, tuple[type, ...]] = MappingProxyType(
     {
         "last_seq": (int,),
