@@ -13,7 +13,7 @@ from agent.doctor.rules import diagnose
 from agent.doctor.signs import signs
 from agent.llm.untrusted import fenced
 from agent.planner.budget import Spend, caps
-from agent.planner.configuration import canonical, default_params, problems
+from agent.planner.configuration import canonical, default_params, space_problems
 from agent.planner.history import History
 from agent.planner.plan import Plan, first_plan
 from agent.planner.plan_text import plan_from_json
@@ -85,6 +85,7 @@ def session(store: AgentStore, session_id: str, n: int = N_ROWS) -> dict[str, An
             name: {"allowed": allowed(name, task), "default": parameter.default}
             for name, parameter in task.space.items()
         },
+        "forbidden": list(task.forbid),
         "budgets": [cap.words for cap in caps(task.budgets, spend) if cap.limit is not None],
         "answer": view.result.sentence if view.result is not None else None,
         "tables": _as_text(found),
@@ -100,7 +101,7 @@ def near(store: AgentStore, session_id: str, params: dict[str, ParamValue], n: i
     """
     task, _, history = _known(store, store.session(session_id))
     point = {**default_params(task), **params}
-    wrong = problems(canonical(point, task) | {k: v for k, v in point.items() if k not in task.space}, task)
+    wrong = space_problems(canonical(point, task) | {k: v for k, v in point.items() if k not in task.space}, task)
     if wrong:
         raise ValueError("; ".join(wrong))
     table = tables.near(task, history, canonical(point, task), _rows(n))

@@ -11,6 +11,8 @@ import pytest
 from agent_worlds import World, a_task, a_world
 from mcp import Client
 
+from agent.steering.word import Kind, Word
+from agent.store.steering import SteeringStore
 from agent.store.views import SessionState
 from nightlab.outside.proposing import MAX_WAITING
 from nightlab.outside.server import build_server
@@ -87,6 +89,13 @@ def test_what_the_task_does_not_allow_is_refused_at_once_with_what_it_allows(
     (answer,) = propose(world, point)
     assert why in answer["refused"]
     assert call(world.home, "read_proposals", session="s1") == []
+
+
+def test_what_is_forbidden_is_told_and_refused_and_can_still_be_looked_at(world: World) -> None:
+    SteeringStore(world.store).say("s1", [Word(kind=Kind.FORBID, text="x > 0.5")], by="ann")
+    assert call(world.home, "read_session", session="s1")["forbidden"] == ["x > 0.5"]
+    assert "forbidden: x > 0.5" in str(propose(world, {"x": 0.75}))
+    assert call(world.home, "tried_near", session="s1", params={"x": 0.75}) == "nothing was tried yet"
 
 
 def test_good_ones_are_kept_beside_bad_ones(world: World) -> None:
