@@ -45,7 +45,7 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
                 "problem": problem,
                 "services": services,
                 "runtime": info,
-                "sessions": [_session_data(session) for session in agent.sessions],
+                "sessions": [_session_data(session, agent.paused) for session in agent.sessions],
                 "gates": [asdict(gate) for gate in agent.gates],
                 "nights": [_night_data(night) for night in agent.nights],
                 "sessions_problem": agent.problem,
@@ -77,6 +77,8 @@ class _AtWork:
 
     sessions: tuple[SessionView, ...] = ()
     nights: tuple[NightView, ...] = ()
+    paused: frozenset[str] = frozenset()
+    """Sessions that a person has paused."""
     gates: tuple[Gate, ...] = ()
     """Questions that wait for a person."""
     problem: str | None = None
@@ -92,6 +94,7 @@ def _agent_at_work(folder: Path) -> _AtWork:
     from agent.store.faults import StoreUnusable
     from agent.store.gates import GateStore
     from agent.store.nights import NightStore
+    from agent.store.steering import SteeringStore
     from agent.store.store import AgentStore
     from agent.store.views import SessionState
 
@@ -103,6 +106,7 @@ def _agent_at_work(folder: Path) -> _AtWork:
             return _AtWork(
                 sessions=tuple(live),
                 nights=tuple(one for one in unsettled if one.ended_at is None),
+                paused=frozenset(s.session_id for s in live if SteeringStore(store).course(s.session_id).is_paused),
                 gates=tuple(GateStore(store).waiting()),
             )
     except StoreUnusable as error:
@@ -176,7 +180,8 @@ def _print(
     for session in agent.sessions:
         night = f" of {session.night_id}" if session.night_id is not None else ""
         n_trials = plural(session.n_trials, "trial")
-        print(f"session {session.session_id} ({session.task_name}){night} {session.state}, {n_trials}")
+        paused = ", paused" if session.session_id in agent.paused else ""
+        print(f"session {session.session_id} ({session.task_name}){night} {session.state}{paused}, {n_trials}")
     if agent.gates:
         print(f"? {plural(len(agent.gates), 'question')} for people: nightlab gate list")
     for notice in info.notices:
@@ -200,12 +205,10 @@ def _remark(service: dict[str, object]) -> str:
     return f"started again {n}x" if n else ""
 
 
-def _session_data(session: SessionView) -> dict[str, object]:
+def _session_data(session: SessionView, paused: frozenset[str]) -> dict[str, object]:
     data = asdict(session)
-    return {
-        name: data[name]
-        for name in ("session_id", "task_name", "state", "message", "n_trials", "device_seconds", "night_id")
-    }
+    told = ("session_id", "task_name", "state", "message", "n_trials", "device_seconds", "night_id")
+    return {name: data[name] for name in told} | {"is_paused": session.session_id in paused}
 
 
 def _night_data(night: NightView) -> dict[str, object]:

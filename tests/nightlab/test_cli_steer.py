@@ -21,6 +21,8 @@ def test_what_is_said_is_kept_listed_and_shown(home: Path) -> None:  # noqa: F81
     ]
     assert nightlab("research", "steer", "s1", "--json", home=home).data == said
     assert "pauses the session (lunch)" in nightlab("research", "steer", "s1", home=home).out
+    status = nightlab("status", "--json", home=home).data
+    assert [one["is_paused"] for one in status["sessions"]] == [True]
     shown = nightlab("research", "show", "s1", home=home).out
     assert "forbidden: lr > 0.9" in shown
     assert "end it with: nightlab research steer s1 --go-on" in shown
