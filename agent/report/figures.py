@@ -172,7 +172,7 @@ def set_range(ax: Axes, parameter: FloatParameter | IntParameter, places: Sequen
     low, high = float(parameter.low), float(parameter.high)
     for end in (low, high):
         if min(places) < low or max(places) > high:
-            ax.axvline(end, color=STAND_IN["grid"], lw=1.0)
+            ax.axvline(end, color=STAND_IN["muted"], lw=1.0, ls=(0, (1, 2)))
     low, high = min(low, *places), max(high, *places)
     if not parameter.log:
         ax.set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))
