@@ -17,7 +17,7 @@ from runtime.server.occupancy import write_address
 from runtime.server.threaded import threaded_server
 from runtime_client.models import SpendBy
 
-pytestmark = pytest.mark.acceptance
+pytestmark = pytest.mark.cli
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,8 @@ from agent.task_file import parse_task
 from nightlab.moments import moment
 from nightlab.session_page import best_of, session_data
 
+pytestmark = pytest.mark.cli
+
 TASK = """
 task: tiny
 objective: {metric: loss, direction: minimize}

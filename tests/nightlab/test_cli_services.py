@@ -103,7 +103,7 @@ def supervisor(home: Path) -> SupervisorState:
     return state
 
 
-@pytest.mark.acceptance
+@pytest.mark.cli
 def test_status_tells_services_and_devices(home: Path) -> None:
     told = nightlab("status", "--json", home=home)
     assert told.exit_code == 0
@@ -142,21 +142,21 @@ def test_a_dry_run_learns_from_jobs_that_have_run_and_says_whom_it_would_wait_fo
     assert len(after) == len(before) + 4
 
 
-@pytest.mark.acceptance
+@pytest.mark.cli
 def test_a_second_up_finds_the_first(home: Path) -> None:
     again = nightlab("up", "--devices", "cpu:2", "--no-mlflow", home=home)
     assert again.exit_code == 0
     assert "already up at http://127.0.0.1:" in again.out
 
 
-@pytest.mark.acceptance
+@pytest.mark.cli
 def test_a_second_up_with_other_settings_says_what_differs(home: Path) -> None:
     again = nightlab("up", "--devices", "cpu:4", "--json", home=home)
     assert again.exit_code == 2
     assert "devices: cpu:2 (asked: cpu:4)" in again.error["message"]
 
 
-@pytest.mark.acceptance
+@pytest.mark.cli
 def test_a_watched_job_shows_its_output_and_state(home: Path, code: Path) -> None:
     ended = run_job(home, code, "--watch", "--param", "lr=1e-3", "--args-style", "argparse")
     assert ended.exit_code == 0
@@ -164,7 +164,7 @@ def test_a_watched_job_shows_its_output_and_state(home: Path, code: Path) -> Non
     assert "succeeded" in ended.err
 
 
-@pytest.mark.acceptance
+@pytest.mark.cli
 def test_a_watched_job_that_fails_is_exit_1(home: Path, code: Path) -> None:
     ended = run_job(home, code, "--watch", "--json", arguments=("--fail",))
     assert ended.exit_code == 1
@@ -172,7 +172,7 @@ def test_a_watched_job_that_fails_is_exit_1(home: Path, code: Path) -> None:
     assert ended.data["attempts"][0]["exit_code"] == 3
 
 
-@pytest.mark.acceptance
+@pytest.mark.cli
 def test_the_python_of_the_readme_runs(home: Path, code: Path) -> None:
     readme = Path(__file__).parents[2] / "README.md"
     snippet = readme.read_text().partition("```python\n")[2].partition("```")[0]
@@ -183,7 +183,7 @@ def test_the_python_of_the_readme_runs(home: Path, code: Path) -> None:
     assert (done.stdout, done.stderr) == ("succeeded\n", "")
 
 
-@pytest.mark.acceptance
+@pytest.mark.cli
 def test_ctrl_c_detaches_from_a_watched_job(home: Path, code: Path) -> None:
     argv = [sys.executable, "-m", "nightlab", "job", "run", "--watch", "--python", sys.executable, "--"]
     watching = subprocess.Popen(
@@ -222,13 +222,13 @@ def test_a_job_can_be_listed_explained_read_and_cancelled(home: Path, code: Path
     assert "cancelled" in followed.err
 
 
-@pytest.mark.acceptance
+@pytest.mark.cli
 def test_the_same_idempotency_key_is_the_same_job(home: Path, code: Path) -> None:
     first = run_job(home, code, "--json", "--idempotency-key", "once").data["job_id"]
     assert run_job(home, code, "--json", "--idempotency-key", "once").data["job_id"] == first
 
 
-@pytest.mark.acceptance
+@pytest.mark.cli
 def test_an_unknown_job_is_wrong_use(home: Path) -> None:
     ended = nightlab("job", "get", "j999", "--json", home=home)
     assert ended.exit_code == 2
@@ -236,7 +236,7 @@ def test_an_unknown_job_is_wrong_use(home: Path) -> None:
     assert "j999" in ended.error["message"]
 
 
-@pytest.mark.acceptance
+@pytest.mark.cli
 def test_one_job_that_can_not_be_cancelled_is_exit_1(home: Path) -> None:
     ended = nightlab("job", "cancel", "j999", "--json", home=home)
     assert ended.exit_code == 1
@@ -283,7 +283,7 @@ def processes_of(home: Path) -> list[list[str]]:
     return found
 
 
-@pytest.mark.acceptance
+@pytest.mark.cli
 def test_a_port_in_use_is_named(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -296,7 +296,7 @@ def test_a_port_in_use_is_named(tmp_path: Path) -> None:
     assert "--port N" in ended.err
 
 
-@pytest.mark.acceptance
+@pytest.mark.cli
 @pytest.mark.parametrize("devices", ["gpu:2", "cpu:0", "cpu", "fake:8", "cpu:two"])
 def test_devices_of_no_known_form_are_refused_with_the_allowed_ones(devices: str, tmp_path: Path) -> None:
     ended = nightlab("up", "--devices", devices, home=tmp_path)
@@ -305,7 +305,7 @@ def test_devices_of_no_known_form_are_refused_with_the_allowed_ones(devices: str
     assert not (tmp_path / "services").exists()
 
 
-@pytest.mark.acceptance
+@pytest.mark.cli
 def test_a_server_that_can_not_start_says_why_once(tmp_path: Path) -> None:
     ended = nightlab("up", "--no-mlflow", "--port", "0", "--database", "nonsense://x", "--json", home=tmp_path)
     assert ended.exit_code == 1
@@ -314,7 +314,7 @@ def test_a_server_that_can_not_start_says_why_once(tmp_path: Path) -> None:
     assert not processes_of(tmp_path)
 
 
-@pytest.mark.acceptance
+@pytest.mark.cli
 @pytest.mark.parametrize("command", [("job", "list"), ("node", "list"), ("job", "run", "--", "true")])
 def test_without_a_runtime_the_way_to_start_one_is_told(command: tuple[str, ...], tmp_path: Path) -> None:
     ended = nightlab(*command, home=tmp_path)
@@ -322,7 +322,7 @@ def test_without_a_runtime_the_way_to_start_one_is_told(command: tuple[str, ...]
     assert "nightlab up" in ended.err
 
 
-@pytest.mark.acceptance
+@pytest.mark.cli
 def test_without_a_runtime_status_is_an_envelope_too(tmp_path: Path) -> None:
     told = nightlab("status", "--json", home=tmp_path)
     assert told.exit_code == 3
@@ -361,7 +361,7 @@ def test_down_with_leave_jobs_lets_training_go_on_and_up_takes_it_over(tmp_path:
     assert nightlab("down", home=home).exit_code == 0
 
 
-@pytest.mark.acceptance
+@pytest.mark.cli
 @pytest.mark.parametrize("name", ["a?b", "a#b", "a%20b"])
 def test_a_home_that_no_database_address_can_have_is_refused(name: str, tmp_path: Path) -> None:
     ended = nightlab("up", "--port", "0", "--no-mlflow", "--json", home=tmp_path / name)

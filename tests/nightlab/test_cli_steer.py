@@ -6,6 +6,8 @@ import pytest
 from cli_process import nightlab
 from test_cli_suggest import home  # noqa: F401 - a fixture
 
+pytestmark = pytest.mark.cli
+
 
 def test_what_is_said_is_kept_listed_and_shown(home: Path) -> None:  # noqa: F811
     said = nightlab(

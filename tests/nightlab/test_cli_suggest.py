@@ -11,6 +11,8 @@ from agent.store.store import AgentStore
 from agent.store.tables import sessions
 from agent.task_file import parse_task
 
+pytestmark = pytest.mark.cli
+
 TASK = """
 task: tiny
 objective: {metric: loss, direction: minimize}

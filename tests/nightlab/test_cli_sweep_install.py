@@ -20,6 +20,8 @@ from nightlab.schedule.crontab_text import LineState, edited, line_of, line_stat
 from nightlab.schedule.installed import schedules
 from nightlab.schedule.units import calendar_lines, service_unit, sweep_units
 
+pytestmark = pytest.mark.cli
+
 SWEEP = "sweep: {name}\ntask: task.yaml\nmethod: {{kind: grid, values: {{lr: [1.0e-3]}}}}\ntime_zone: Asia/Tokyo\n"
 CRONTAB = '#!/bin/sh\ncase "$1" in\n-l) [ -e {file} ] && exec cat {file}; echo "no crontab for me" >&2; exit 1;;\n'
 CRONTAB += "-) exec cat > {file};;\nesac\n"

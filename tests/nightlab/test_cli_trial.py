@@ -15,6 +15,8 @@ from agent.store.views import Purpose, TrialView
 from runtime_client.home import CODE_FOLDER
 from runtime_client.snapshot.store import CodeStore
 
+pytestmark = pytest.mark.cli
+
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from worked_examples import Example, examples_of, replay
 
+pytestmark = pytest.mark.cli
+
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 EXAMPLES = examples_of(DOCS / "scheduling.md")
 
