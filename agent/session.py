@@ -200,7 +200,7 @@ def _opened(
 ) -> tuple[Graph, Deps]:
     """The graph and what its steps work with. What has to be closed is, with `until`."""
     from agent.graph import build_graph
-    from agent.planner.proposers.optuna_sampler import OptunaSampler
+    from agent.planner.proposers.chosen import chosen_explorer
     from agent.proposers import Around, open_proposers
     from agent.steps.steering import take_up_words
 
@@ -232,7 +232,7 @@ def _opened(
         gates=GateBook(writer),
         runtime=runtime,
         search=search,
-        explorer=OptunaSampler(task),
+        explorer=chosen_explorer(task),
         clock=deps.store.clock,
         memory=memory,
         steering=steering,

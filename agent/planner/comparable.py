@@ -63,7 +63,7 @@ def _differ_in(circumstance: Circumstance, one: TrialFacts, other: TrialFacts, t
         case Circumstance.DATA:
             return _data_differs(one, other, task)
         case Circumstance.CODE:
-            return _differ("the code differs", one.code, other.code)
+            return None if _is_declared(one, other) else _differ("the code differs", one.code, other.code)
         case Circumstance.SCORER:
             return _scorers_differ(one, other)
 
@@ -191,6 +191,11 @@ def _scorers_differ(one: TrialFacts, other: TrialFacts) -> str | None:
     if (one.scorer is None) != (other.scorer is None):
         return "one value comes from the scorer, the other from the script itself"
     return _differ("the scorer differs", one.scorer, other.scorer)
+
+
+def _is_declared(one: TrialFacts, other: TrialFacts) -> bool:
+    """Whether they run different code on purpose."""
+    return (None if one.edited is None else one.edited.tree) != (None if other.edited is None else other.edited.tree)
 
 
 def _differ(what: str, one: str | None, other: str | None) -> str | None:

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from agent.doctor.diagnosis import Diagnosis, FailureClass
 from agent.store.views import (
     ActivityView,
+    CodeState,
     Expected,
     FinalResult,
     Interval,
@@ -28,7 +29,7 @@ from agent.store.views import (
 
 Row = sa.RowMapping
 
-ORIGIN = ("expected", "prompt", "model", "brief", "fixes")
+ORIGIN = ("expected", "prompt", "model", "brief", "edited", "fixes")
 """Facts of where a trial comes from: they hold whatever becomes of its jobs."""
 
 
@@ -141,13 +142,14 @@ def result_from_json(data: dict[str, Any] | None) -> FinalResult | None:
 
 def facts_from_json(stored: dict[str, Any]) -> TrialFacts:
     """JSON has lists where the facts have tuples; what an earlier nightlab did not know has its default."""
-    expected, diagnosis = stored.get("expected"), stored.get("diagnosis")
+    expected, diagnosis, edited = stored.get("expected"), stored.get("diagnosis"), stored.get("edited")
     return TrialFacts(
         **{
             **stored,
             "continues": tuple(stored.get("continues", ())),
             "expected": None if expected is None else Expected(**expected),
             "diagnosis": None if diagnosis is None else _diagnosis(diagnosis),
+            "edited": None if edited is None else CodeState(**{**edited, "files": tuple(edited["files"])}),
         }
     )
 

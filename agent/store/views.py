@@ -70,6 +70,30 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CodeState:
+    """A state of the training code in a session's own repository: the base, or an edit of it."""
+
+    tree: str
+    """Id of the git tree: equal exactly for equal code."""
+    commit: str
+    branch: str
+    parent: str | None = None
+    """Id of the trial whose code it was made from; None: the base."""
+    added: int = 0
+    """Lines against the base."""
+    removed: int = 0
+    files: tuple[str, ...] = ()
+    """Paths that differ from the base."""
+    summary: str = ""
+    """What the change is, in one line, by whoever made it: untrusted text."""
+
+    @property
+    def n_changed(self) -> int:
+        """Lines added and removed against the base."""
+        return self.added + self.removed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialFacts:
     """Under which circumstances a trial was measured; None: not known. Trials that differ in them may not compare."""
 
@@ -105,6 +129,8 @@ class TrialFacts:
     """The model that suggested it, as its endpoint names it."""
     brief: str | None = None
     """Version hash of the research brief at the time."""
+    edited: CodeState | None = None
+    """The code that it runs, where that is not the session's base; None: the base."""
     fixes: str | None = None
     """Id of the failed trial that it is a try to mend."""
     diagnosis: Diagnosis | None = None
