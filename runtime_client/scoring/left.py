@@ -46,15 +46,18 @@ def read_left(path: str | os.PathLike[str], *, most_bytes: int = 2**28) -> bytes
     except OSError as error:
         what = "is a link, or no folder, on the way" if error.errno in _LINKS else error.strerror
         raise NotUsable(f"training left no {os.fspath(path)} that can be read: {what}") from None
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise NotUsable(f"what training left as {os.fspath(path)} is no plain file")
-        found = file.read(most_bytes + 1) if status.st_size <= most_bytes else b""
-    if max(len(found), status.st_size) > most_bytes:
-        size = max(len(found), status.st_size)
-        raise NotUsable(f"what training left as {os.fspath(path)} has {size} bytes, and {most_bytes} are allowed")
-    return found
+        if status.st_size > most_bytes:
+            raise NotUsable(
+                f"what training left as {os.fspath(path)} has {status.st_size} bytes, and {most_bytes} are allowed"
+            )
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(status.st_size)
+    finally:
+        os.close(descriptor)
 
 
 def check_leads_nowhere(path: Path) -> None:
