@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from agent.edits import EditRules, NotApplied, apply
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from agent.edits import EditRules, NotApplied, apply
 
 RULES = EditRules(editable=("model.py", "models/**", "*.txt"), private=("models/secret.py",))
 MODEL = b"import math\n\ndef net(x):\n\ty = x * 2\n\treturn y\n\ndef loss(x):\n    return x\n"
