@@ -23,6 +23,7 @@ from runtime_client.protocol import Runtime
 
 if TYPE_CHECKING:
     from agent.doctor.second import SecondOpinions
+    from agent.pinned_scorer import PinnedScorer
     from agent.thinking.thinker import ModelThinker
 
 
@@ -89,5 +90,7 @@ class Deps:
     """By a person: only people and outside agents suggest."""
     lessons: LessonBook
     data: DataFingerprints = field(default_factory=DataFingerprints)
+    scorer: PinnedScorer | None = None
+    """What measures, kept apart from the training; None: the training's own code does, or there is no scorer."""
     write_report: Callable[[SessionView], str | None] | None = None
     """Given the session as it will be, writes the report file and returns its path; None: no report is written."""

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     from agent.graph import Graph
     from agent.llm.ladder import Asker
+    from agent.pinned_scorer import PinnedScorer
     from agent.proposers import OpenAsker
 
 _RECURSION_LIMIT = 30
@@ -240,11 +241,19 @@ def _opened(
         is_taken_over=course.is_taken_over,
         lessons=lessons,
         data=DataFingerprints(sources=task.data, monotonic=deps.monotonic),
+        scorer=_open_scorer(task, deps.folder / f"{session.session_id}.scorer"),
         write_report=deps.write_report,
     )
     opened.append(graph_deps)
     take_up_words(graph_deps)
     return build_graph(graph_deps, saver), graph_deps
+
+
+def _open_scorer(task: Task, place: Path) -> PinnedScorer | None:
+    """Raises ScorerRefused: it can not be kept as it is."""
+    from agent.pinned_scorer import PinnedScorer, is_pinned
+
+    return PinnedScorer.open(place, task) if is_pinned(task) else None
 
 
 def _asker_opener(folder: Path, opened: Sequence[Deps], until: ExitStack) -> OpenAsker:
