@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from agent.deps import Deps
 from agent.planner.comparable import MIXED
+from agent.planner.replicates import is_its_own
 from agent.store.fenced import Line
 from agent.store.views import TrialFacts, TrialState, TrialView
 from runtime_client.models import AttemptView, JobView, NodeView
@@ -39,12 +40,17 @@ def after_end(trial: TrialView, job: JobView, deps: Deps, nodes: Sequence[NodeVi
 
 
 def _run_seconds(trial: TrialView, job: JobView) -> float | None:
-    """Of a training that one attempt did from its start to its end; None: it was not so, or is not known."""
+    """Of a training from its start to its end; None: something else interrupted it, or it is not known.
+
+    Attempts that it ended itself count all together: to ask for another start is no way to a longer training.
+    """
     started = [attempt for attempt in job.attempts if attempt.started_at is not None]
-    if job.state != "succeeded" or trial.facts.continues or len(started) != 1:
+    if job.state != "succeeded" or trial.facts.continues or not started:
         return None
-    (only,) = started
-    return None if only.started_at is None or only.ended_at is None else only.ended_at - only.started_at
+    if not all(is_its_own(attempt.exit_reason) for attempt in started[:-1]):
+        return None
+    took = [a.ended_at - a.started_at for a in started if a.started_at is not None and a.ended_at is not None]
+    return sum(took) if len(took) == len(started) else None
 
 
 def model_of_all(trial: TrialView, model: str | None) -> str | None:
