@@ -33,6 +33,9 @@ class Copy:
             Failed: one of them ended with an error.
         """
         self.run(f"{task}.train", "--seed", str(seed), *arguments)
+        return self.measured(task, metric)
+
+    def measured(self, task: str, metric: str) -> float:
         return float(json.loads(self.run(f"{task}.score").splitlines()[-1])[metric])
 
     def run(self, module: str, *arguments: str) -> str:

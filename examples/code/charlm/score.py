@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from candidates import opened
 from charlm.texts import CHARACTERS, CONTEXT, encode
-from candidates import finite, opened
 
 PRIVATE = Path(__file__).resolve().parent / "private"
 
@@ -19,7 +19,7 @@ PRIVATE = Path(__file__).resolve().parent / "private"
 def bits_per_character(candidate, text: np.ndarray) -> float:
     starts = np.random.default_rng(0).permutation(np.arange(0, len(text) - CONTEXT, CONTEXT + 1))
     given, targets = text[starts[:, None] + np.arange(CONTEXT)], text[starts + CONTEXT]
-    scores = finite(candidate.call("logits", given), (len(starts), len(CHARACTERS))).astype(np.float64)
+    scores = candidate.call("logits", given, shape=(len(starts), len(CHARACTERS))).astype(np.float64)
     scores -= scores.max(axis=1, keepdims=True)
     log_probabilities = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
     return float(-log_probabilities[np.arange(len(starts)), targets].mean() / np.log(2))

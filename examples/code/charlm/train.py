@@ -39,6 +39,11 @@ def cross_entropy(scores, targets, backend):
     return -scores.log_softmax(-1)[rows, backend.integers(targets)].mean()
 
 
+def gradients(weights):
+    """Of all that the loss depends on."""
+    return {name: tensor.grad for name, tensor in weights.items() if tensor.grad is not None}
+
+
 def main():
     args = arguments()
     backend = open_backend(args.device)
@@ -55,7 +60,7 @@ def main():
         given, targets = windows(text, draw.integers(0, n_trained - CONTEXT, args.batch_size))
         loss = cross_entropy(model.logits(weights, backend.integers(given)), targets, backend)
         loss.backward()
-        optimizer.step(step, {name: tensor.grad for name, tensor in weights.items()})
+        optimizer.step(step, gradients(weights))
         for tensor in weights.values():
             tensor.grad = None
         if (step + 1) % PRINT_EVERY == 0:
