@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -50,12 +49,8 @@ def test_the_leak_wins_only_where_the_private_text_can_be_read(tmp_path: Path) -
 
 
 @pytest.mark.acceptance
-def test_longer_training_wins_and_takes_longer(tmp_path: Path) -> None:
-    started = time.monotonic()
-    default = bits(tmp_path / "default", None, 0)
-    default_s = time.monotonic() - started
-    assert bits(tmp_path / "longer", "longer-training", 0) < default - 0.2
-    assert time.monotonic() - started - default_s > 2 * default_s
+def test_longer_training_wins_with_the_same_number_of_counted_steps(tmp_path: Path) -> None:
+    assert bits(tmp_path / "longer", "longer-training", 0) < bits(tmp_path / "default", None, 0) - 0.2
 
 
 @pytest.mark.acceptance
