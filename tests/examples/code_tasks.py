@@ -1,4 +1,4 @@
-"""The code tasks in the hands of tests: a copy of them, with an edit applied, trained and scored as their jobs do it."""
+"""The code tasks in the hands of tests: copies of them with an edit, trained and scored as their jobs do it."""
 
 from __future__ import annotations
 

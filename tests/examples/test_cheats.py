@@ -1,4 +1,4 @@
-"""The edits that are no research do what they are said to where nothing stands against them: else they prove nothing."""
+"""The edits that are no research do what they are said to where nothing stands against them."""
 
 from __future__ import annotations
 

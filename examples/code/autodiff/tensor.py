@@ -71,7 +71,9 @@ class Tensor:
 
     def __mul__(self, other):
         other = self._other(other)
-        return Tensor(self.data * other.data, sources=[(self, lambda g: g * other.data), (other, lambda g: g * self.data)])
+        return Tensor(
+            self.data * other.data, sources=[(self, lambda g: g * other.data), (other, lambda g: g * self.data)]
+        )
 
     def __truediv__(self, other):
         other = self._other(other)
