@@ -33,13 +33,13 @@ def after_end(trial: TrialView, job: JobView, deps: Deps, nodes: Sequence[NodeVi
         device_model=model_of_all(trial, device_model(job, nodes)),
         is_alone=job.spec.compute.exclusive and not _is_disturbed(job, nodes),
         code=source.snapshot_id if source is not None else None,
-        run_seconds=_run_seconds(trial, job),
+        run_seconds=run_seconds(trial, job),
         peak_memory_mb=job.attempts[-1].peak_memory_mb if job.attempts else None,
         checkpoint_step=trial.facts.checkpoint_step if job.checkpoint_step is None else job.checkpoint_step,
     )
 
 
-def _run_seconds(trial: TrialView, job: JobView) -> float | None:
+def run_seconds(trial: TrialView, job: JobView) -> float | None:
     """Of a training from its start to its end; None: something else interrupted it, or it is not known.
 
     Attempts that it ended itself count all together: to ask for another start is no way to a longer training.
