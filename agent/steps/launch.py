@@ -118,7 +118,7 @@ def _submit(trials: list[TrialView], deps: Deps) -> bool:
             text = f"{trial.trial_id} can not be submitted now: {answer.refusal}"
             lines.append(Line(step="launch", text=text, trial_id=trial.trial_id))
     deps.book.record([*going, *late, *refused], lines)
-    tidy_up(deps)
+    tidy_up(intended, deps)
     return bool(refused)
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from code_worlds import BASE, a_code_world, measured, proposed
+from code_worlds import BASE, Trained, a_code_world, proposed
 
 from agent.edits.workshop import workshop_folder
 from agent.store.views import Purpose, SessionState
-from runtime_client.fake import FakeOutcome
-from runtime_client.models import JobSpec
 
 
 def test_every_trial_runs_its_own_code_and_the_winner_is_measured_again_with_it(tmp_path: Path) -> None:
@@ -29,25 +27,16 @@ def test_every_trial_runs_its_own_code_and_the_winner_is_measured_again_with_it(
 
 
 def test_training_jobs_are_sealed_base_ones_too_and_see_what_the_task_shows_them(tmp_path: Path) -> None:
-    seen: list[JobSpec] = []
-
-    def script(spec: JobSpec) -> FakeOutcome:
-        seen.append(spec)
-        return measured(spec)
-
-    data = [{"path": str(tmp_path / "d"), "fingerprint": "manifest"}, {"path": "s3://x", **LABELLED}]
-    world = a_code_world(tmp_path, code={"editable": ["model.py"], "readable": ["/data/extra"]}, data=data)
-    world.runtime._script = script
+    trained = Trained()
+    data = [{"path": str(tmp_path / "d")}, {"path": "s3://x", "fingerprint": "label", "label": "v1"}]
+    world = a_code_world(tmp_path, trained, code={"editable": ["model.py"], "readable": ["/data/extra"]}, data=data)
     proposed(world, 0.8)
     world.live()
-    training = [spec for spec in seen if spec.command == "train"]
+    training = [spec for spec in trained.specs if spec.command == "train"]
     assert {spec.sandbox for spec in training} == {"sealed"}
     assert {spec.readable for spec in training} == {("/data/extra", str(tmp_path / "d"))}
     assert {spec.code_source.snapshot for spec in training if spec.code_source} == {"auto"}
     assert not any(str(tmp_path / "code") == spec.code_source.root_path for spec in training if spec.code_source)
-
-
-LABELLED = {"fingerprint": "label", "label": "v1"}
 
 
 def test_folders_of_code_go_once_their_jobs_are_submitted(tmp_path: Path) -> None:
