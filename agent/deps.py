@@ -23,8 +23,8 @@ from runtime_client.protocol import Runtime
 
 if TYPE_CHECKING:
     from agent.doctor.second import SecondOpinions
-    from agent.pinned_scorer import PinnedScorer
     from agent.edits.workshop import Workshop
+    from agent.pinned_scorer import PinnedScorer
     from agent.thinking.thinker import ModelThinker
 
 
