@@ -28,4 +28,4 @@ class Optimizer:
     def step(self, update, gradients):
         """After each of `n_updates` batches; `update` counts from 0. Arrays of numpy or torch, changed in place."""
         for name, gradient in gradients.items():
-            self.weights[name] -= 0.1 * gradient
+            self.weights[name] -= 0.4 * gradient

@@ -27,8 +27,8 @@ class Ways:
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--updates", type=int, default=200)
-    parser.add_argument("--boats", type=int, default=64, help="ways in a batch")
+    parser.add_argument("--updates", type=int, default=300)
+    parser.add_argument("--boats", type=int, default=128, help="ways in a batch")
     parser.add_argument("--width", type=int, default=32, help="passed to network.init")
     parser.add_argument("--seed", type=int, default=0, help="first weights, and all that happens in the harbour")
     parser.add_argument("--device", default="numpy", help="numpy, or with torch: cpu, cuda")
