@@ -24,6 +24,7 @@ from runtime_client.protocol import Runtime
 if TYPE_CHECKING:
     from agent.doctor.second import SecondOpinions
     from agent.edits.workshop import Workshop
+    from agent.pinned_scorer import PinnedScorer
     from agent.thinking.thinker import ModelThinker
 
 
@@ -92,6 +93,8 @@ class Deps:
     """By a person: only people and outside agents suggest."""
     lessons: LessonBook
     data: DataFingerprints = field(default_factory=DataFingerprints)
+    scorer: PinnedScorer | None = None
+    """What measures, kept apart from the training; None: the training's own code does, or there is no scorer."""
     workshop: Workshop | None = None
     """The states of the code that trials run; None: the task changes no code."""
     write_report: Callable[[SessionView], str | None] | None = None
