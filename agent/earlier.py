@@ -31,6 +31,7 @@ def earlier_losers(store: AgentStore, session: SessionView, task: Task) -> list[
             if t.value is not None
             and t.configuration != default
             and gain(t.value, start, task.objective.direction) <= 0
+            and t.facts.edited is None
             and not problems(t.params, task)
         )
     return found[:_MOST]

@@ -13,8 +13,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from agent.code_trials import CodeTrials
+from agent.task_part import TaskPart
 from runtime_client.models import (
     ArgsStyle,
     CodeSource,
@@ -28,10 +30,6 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 BRIEF_CHARACTERS = 20_000
 """Of a research brief at most."""
-
-
-class TaskPart(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Direction(StrEnum):
@@ -184,6 +182,9 @@ class Score(TaskPart):
     """A job of its own that measures the objective after training, on what training left."""
 
     command: str | tuple[str, ...]
+    private: tuple[str, ...] = Field(default=(), max_length=100)
+    """Files and folders that no training job gets to see: what measures, and the data that it measures by. A relative
+    one is resolved against the folder of the task file."""
     compute: Compute = Compute()
     timeout_minutes: Positive | None = None
 
@@ -200,7 +201,7 @@ class SearchMethod(TaskPart):
 
     sampler: Literal["tpe", "random", "cmaes", "gp", "qmc", "nsgaii"] = "tpe"
     """Optuna's sampler of the control arm."""
-    use: tuple[Literal["sampler", "random", "refiner", "replicator", "points", "model", "outside"], ...] = (
+    use: tuple[Literal["sampler", "random", "refiner", "replicator", "points", "model", "coder", "outside"], ...] = (
         "sampler",
         "random",
         "refiner",
@@ -218,7 +219,7 @@ class SearchMethod(TaskPart):
     @model_validator(mode="after")
     def _has_a_source(self) -> SearchMethod:
         if not set(self.use) - {"replicator"}:
-            names = "sampler, random, refiner, points, model, outside"
+            names = "sampler, random, refiner, points, model, coder, outside"
             raise ValueError(f"use: nobody suggests new configurations; name one of {names}")
         if ("points" in self.use) != bool(self.points):
             raise ValueError("points: needed with use: [points], and only there")
@@ -343,7 +344,10 @@ class Task(TaskPart):
     description: str = ""
     objective: Objective
     job: JobTemplate
-    space: dict[str, Parameter] = Field(min_length=1)
+    space: dict[str, Parameter] = Field(default_factory=dict)
+    """May be left out where `code` lets trials change the code."""
+    code: CodeTrials | None = None
+    """Trials that change the training code; None: parameters alone are searched."""
     fidelity: Fidelity | None = None
     held_out: HeldOut | None = None
     seeds: Seeds = Seeds()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from agent.planner.forbidden import forbidden
 from agent.planner.reach import may_leave, reach
-from agent.store.views import ParamValue
+from agent.store.views import CodeState, ParamValue
 from agent.task import CategoricalParameter, FloatParameter, IntParameter, Parameter, Task
 
 
@@ -23,9 +23,15 @@ def canonical(params: Mapping[str, ParamValue], task: Task) -> dict[str, ParamVa
     return {name: _typed(params[name], parameter) for name, parameter in task.space.items() if name in params}
 
 
-def configuration_id(params: Mapping[str, ParamValue]) -> str:
-    """Short hash of a canonical point: equal exactly for equal points, whatever the order of the names."""
+def configuration_id(params: Mapping[str, ParamValue], edited: CodeState | None = None) -> str:
+    """Short hash of a canonical point: equal exactly for equal points, whatever the order of the names.
+
+    Args:
+        edited: the code that it runs, which belongs to what it is; None: the session's base.
+    """
     text = json.dumps(dict(params), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    if edited is not None:
+        text = f"{text}@{edited.tree}"
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

@@ -27,7 +27,7 @@ class Geometry:
         self._task = task
         self.names = tuple(task.space)
         self.parameters: tuple[Parameter, ...] = tuple(task.space.values())
-        self.is_categorical = np.array([isinstance(p, CategoricalParameter) for p in self.parameters])
+        self.is_categorical = np.array([isinstance(p, CategoricalParameter) for p in self.parameters], dtype=bool)
 
     def places(self, params: Mapping[str, ParamValue]) -> Vector:
         """One row: 0 to 1 for numbers of the space, the index of the choice for the others."""

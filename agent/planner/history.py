@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agent.planner.objective import gain
-from agent.store.views import ParamValue, Purpose, TrialFacts, TrialState, TrialView, Worth
+from agent.store.views import CodeState, ParamValue, Purpose, TrialFacts, TrialState, TrialView, Worth
 from agent.task import Direction
 
 SLOT_NEEDED = "slot_needed"
@@ -91,6 +91,19 @@ class History:
             replicates=self.replicates
             | {(t.configuration, t.seed): t for t in changed if t.purpose is Purpose.REPLICATE},
         )
+
+    def of_base(self) -> History:
+        """What was measured with the session's base code alone."""
+        if all(trial.facts.edited is None for trial in self.trials):
+            return self
+        return History.of(trial for trial in self.trials if trial.facts.edited is None)
+
+    def code_of(self, configuration: str) -> CodeState | None:
+        """The code that a known configuration runs; None: the session's base."""
+        for trial in self.search:
+            if trial.configuration == configuration:
+                return trial.facts.edited
+        return None
 
     @property
     def in_flight(self) -> tuple[TrialView, ...]:

@@ -133,7 +133,7 @@ class Portfolio:
             if proposer.name in exhausted:
                 continue
             asked = proposer.ask(history, 1)
-            objections = [self._tried.objection(p.params) for p in asked]
+            objections = [self._tried.objection(p.params, p.facts.edited) for p in asked]
             for proposal, objection in zip(asked, objections, strict=True):
                 if objection is None:
                     return proposal

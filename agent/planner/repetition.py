@@ -15,7 +15,7 @@ import numpy as np
 from agent.planner.configuration import configuration_id
 from agent.planner.forbidden import forbidden
 from agent.planner.geometry import Geometry
-from agent.store.views import ParamValue, TrialView
+from agent.store.views import CodeState, ParamValue, TrialView
 from agent.task import Task
 
 EPSILON = 0.002
@@ -65,6 +65,7 @@ class Tried:
         self._names: dict[str, int] = {}
         self._rows = np.empty((64, len(task.space)))
         self._trial_ids: list[str] = []
+        self._trees: list[str | None] = []
 
     def follow(self, trials: Sequence[TrialView]) -> None:
         """Bring it up to the search trials of a history; withdrawn ones are forgotten."""
@@ -72,43 +73,49 @@ class Tried:
             known == trial.trial_id for known, trial in zip(self._trial_ids, trials, strict=False)
         )
         if not is_longer:
-            self._names, self._trial_ids = {}, []
+            self._names, self._trial_ids, self._trees = {}, [], []
         for trial in trials[len(self._trial_ids) :]:
-            self.add(trial.trial_id, trial.configuration, trial.params)
+            self.add(trial.trial_id, trial.configuration, trial.params, trial.facts.edited)
 
-    def add(self, trial_id: str, configuration: str, params: Mapping[str, ParamValue]) -> None:
+    def add(
+        self, trial_id: str, configuration: str, params: Mapping[str, ParamValue], edited: CodeState | None = None
+    ) -> None:
         at = len(self._trial_ids)
         if at == len(self._rows):
             self._rows = np.vstack([self._rows, np.empty_like(self._rows)])
         self._rows[at] = self._geometry.places(params)
         self._trial_ids.append(trial_id)
+        self._trees.append(None if edited is None else edited.tree)
         self._names.setdefault(configuration, at)
 
-    def objection(self, params: Mapping[str, ParamValue]) -> str | None:
+    def objection(self, params: Mapping[str, ParamValue], edited: CodeState | None = None) -> str | None:
         """Why a configuration is not worth proposing, in words; None: it is new, and nobody forbade it."""
-        found = self.repeats(params)
+        found = self.repeats(params, edited)
         if found is not None:
             return found[1]
         condition = forbidden(params, self._task) if self._task.forbid else None
         return None if condition is None else f"forbidden: {condition}"
 
-    def repeats(self, params: Mapping[str, ParamValue]) -> tuple[str, str] | None:
+    def repeats(self, params: Mapping[str, ParamValue], edited: CodeState | None = None) -> tuple[str, str] | None:
         """Which trial a configuration repeats, and in words how; None: it is new."""
-        known = self._names.get(configuration_id(params))
+        known = self._names.get(configuration_id(params, edited))
         if known is not None:
             return self._trial_ids[known], f"the same configuration as {self._trial_ids[known]}"
-        near = self.near(params) if self._trial_ids else None
+        near = self.near(params, edited) if self._trial_ids and self._task.space else None
         if near is None:
             return None
         return near, f"the same as {near} but for less than {EPSILON:g} of the range of every parameter"
 
-    def near(self, params: Mapping[str, ParamValue]) -> str | None:
-        """The trial that lies nearest, if it is near."""
+    def near(self, params: Mapping[str, ParamValue], edited: CodeState | None = None) -> str | None:
+        """The trial of the same code that lies nearest, if it is near."""
         n = len(self._trial_ids)
         apart = np.abs(self._rows[:n] - self._geometry.places(params))
         is_categorical = self._geometry.is_categorical
         apart[:, is_categorical] = apart[:, is_categorical] > 0
         farthest = apart.max(axis=1)
+        if self._task.code is not None:
+            tree = None if edited is None else edited.tree
+            farthest[[one != tree for one in self._trees]] = np.inf
         at = int(np.argmin(farthest))
         return self._trial_ids[at] if farthest[at] < EPSILON else None
 

@@ -69,6 +69,7 @@ class TrialBook:
         """Number the proposals and keep them ready; `suggestion_ids` are those that they were made of, in order."""
         if not proposals:
             return []
+        proposals = [self._with_code(proposal) for proposal in proposals]
         writer = self._writer
         with writer.writing() as connection:
             first = int(connection.execute(_NEXT_NUMBER, {"mine": self.session_id}).scalar_one())
@@ -90,6 +91,11 @@ class TrialBook:
             writer.say(connection, lines)
         self._keep(made)
         return made
+
+    def _with_code(self, proposal: Proposal) -> Proposal:
+        """A configuration that is known already runs the code that it ran before, whoever asks for it."""
+        code = self.history().code_of(proposal.configuration) if proposal.facts.edited is None else None
+        return proposal if code is None else replace(proposal, facts=replace(proposal.facts, edited=code))
 
     def refuse(self, notes: Sequence[tuple[int, str]], lines: Iterable[Line] = ()) -> None:
         """Write beside suggestions, by their ids, why no trial was made of them."""

@@ -360,7 +360,10 @@ class LocalEngine:
         if watched.is_ending:
             return
         ending = watched.record(records.EXIT)
+        is_known = watched.supervisor is not None
         supervisor = watched.find_supervisor()
+        if supervisor is not None and not is_known:
+            self._spawn(self._pin(watched))  # Its cores may have been given away while it came up.
         if ending is None and supervisor is not None and not is_supervised(supervisor, self._boot_id):
             ending = watched.record(records.EXIT)  # It may have been written since.
             if ending is None:
@@ -487,9 +490,14 @@ class LocalEngine:
     async def _pin_all(self) -> None:
         """Move attempts whose cores are others now: an exclusive one came, or has left."""
         for watched in list(self._watched.values()):
-            pid, cores = watched.supervisor_pid, self._cores.of(watched.key)
-            if pid is not None and not watched.is_ending and not is_pinned(pid, cores):
-                await asyncio.to_thread(pin, pid, cores)
+            with contextlib.suppress(OSError):  # What can not be read now is read at the next look.
+                watched.find_supervisor()
+            await self._pin(watched)
+
+    async def _pin(self, watched: Watched) -> None:
+        pid, cores = watched.supervisor_pid, self._cores.of(watched.key)
+        if pid is not None and not watched.is_ending and not is_pinned(pid, cores):
+            await asyncio.to_thread(pin, pid, cores)
 
     def _forget(self, watched: Watched) -> None:
         self._watched.pop(watched.key, None)

@@ -66,7 +66,7 @@ class Doctor:
         if found is None or found.change is None:
             return None
         params = {**trial.params, **found.change}
-        if problems(params, self._task) or self._tried.objection(params) is not None:
+        if problems(params, self._task) or self._tried.objection(params, trial.facts.edited) is not None:
             return None
         changes = ", ".join(
             f"{name} {_short(trial.params[name])} to {_short(value)}" for name, value in found.change.items()
@@ -74,7 +74,7 @@ class Doctor:
         doubt = "" if found.is_sure else " (suspected)"
         return Proposal(
             params=params,
-            configuration=configuration_id(params),
+            configuration=configuration_id(params, trial.facts.edited),
             seed=trial.seed,
             purpose=Purpose.SEARCH,
             suggested_by=self.name,
@@ -85,7 +85,7 @@ class Doctor:
 
 def _origin(trial: TrialView, found: Diagnosis) -> TrialFacts:
     by_model = None if found.made_by == BY_RULES else found.made_by
-    return TrialFacts(fixes=trial.trial_id, model=by_model, prompt=found.prompt)
+    return TrialFacts(fixes=trial.trial_id, model=by_model, prompt=found.prompt, edited=trial.facts.edited)
 
 
 def mends(task: Task) -> bool:

@@ -51,6 +51,20 @@ def test_others_leave_the_cores_of_an_exclusive_attempt_and_come_back_after_it(t
 
 
 @needs_two_cores
+def test_who_was_not_heard_of_yet_leaves_the_cores_of_an_exclusive_attempt_too(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with local_lab(tmp_path / "home", devices="cpu:2", sweep_s=3600) as lab:
+            Path(lab.engine._facts.poke).unlink()  # Nothing that a supervisor says arrives.
+            await lab.engine.start(on_slot(0, tmp_path / "a"), 1)
+            others = await pids_in(tmp_path / "a", 2)
+            await lab.engine.start(on_slot(1, tmp_path / "b", is_exclusive=True), 1)
+            (own,) = cores_of(await pids_in(tmp_path / "b", 2))
+            assert all(not own & cores for cores in cores_of(others))
+
+    asyncio.run(run())
+
+
+@needs_two_cores
 def test_who_starts_beside_an_exclusive_attempt_keeps_off_its_cores(tmp_path: Path) -> None:
     async def run() -> None:
         async with local_lab(tmp_path / "home", devices="cpu:2") as lab:

@@ -1,0 +1,71 @@
+"""What a task says of code trials that contradicts itself, or that nothing would come of."""
+
+from __future__ import annotations
+
+import posixpath
+import shlex
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from agent.code_trials import CODER
+from agent.task import Task
+
+
+def code_checks(task: Task) -> Iterator[tuple[str, str]]:
+    """Path and message of each problem."""
+    used = set(task.search.use)
+    if task.code is None:
+        if CODER in used:
+            what = "is required: search.use names coder; add code: {editable: [FILE, ...]}, or take it out of use"
+            yield "code", what
+        if not task.space:
+            yield "space", "is required: without parameters, and without `code`, there is nothing to try"
+        return
+    if not used & {CODER, "outside"}:
+        use = ", ".join([*task.search.use, CODER])
+        yield "code", f"nobody would edit: let a model do so, as search.use: [{use}], or outside agents, with outside"
+    if CODER in used and (task.model is None or task.model.rung == "menu"):
+        what = "edits come from a language model that writes text: give `model` with a name, and no rung of menu"
+        yield "model", what
+    if task.search.points and not task.space:
+        yield "search.points", "points of no parameters are all the same; leave them out"
+    if task.score is None:
+        what = (
+            "is required with `code`: what edited code says of itself is no measurement. Give a command that measures "
+            "what the training left, as score: {command: python score.py}; see docs/code-trials.md"
+        )
+        yield "score", what
+    yield from _editable_checks(task)
+
+
+def _editable_checks(task: Task) -> Iterator[tuple[str, str]]:
+    assert task.code is not None
+    root = task.job.code_source.root_path if task.job.code_source else None
+    measures = set() if task.score is None else {posixpath.normpath(word) for word in _words(task.score.command)}
+    for at, pattern in enumerate(task.code.editable):
+        path = f"code.editable.{at}"
+        is_inside = pattern and not pattern.startswith(("/", "~")) and ".." not in pattern.split("/")
+        if not is_inside or "\0" in pattern or pattern.split("/")[0] == ".git":
+            yield path, f"{pattern!r}: give files of the code, relative to its folder"
+        elif root is not None and Path(root).is_dir() and not _matches(Path(root), pattern):
+            yield path, f"{pattern!r} matches no file below {root}"
+        for word in sorted(measures):
+            if is_inside and fnmatchcase(word, posixpath.normpath(pattern)):
+                yield path, f"{pattern!r} covers {word}, which measures (score.command): it may not be edited"
+
+
+def _matches(root: Path, pattern: str) -> bool:
+    try:
+        return any(found.is_file() for found in root.glob(pattern))
+    except (ValueError, NotImplementedError, OSError):
+        return False
+
+
+def _words(command: str | tuple[str, ...]) -> list[str]:
+    if not isinstance(command, str):
+        return list(command)
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()
