@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from agent.planner.budget import device_seconds_at_most
 from agent.planner.comparable import needs_exclusive
 from agent.planner.configuration import default_params
 from agent.store.views import ParamValue, Purpose, SessionView, TrialView
 from agent.task import Task
-from runtime_client.models import Compute, DependsOn, JobSpec, JobView, SessionFence, SuccessCriteria, Worth
+from runtime_client.models import (
+    CodeSource,
+    Compute,
+    DependsOn,
+    JobSpec,
+    JobView,
+    Sandbox,
+    SessionFence,
+    SnapshotMode,
+    SuccessCriteria,
+    Worth,
+)
 
 IDLE_CLASS = "exploratory"
 """Of work for slots that have nothing else to do, whatever the class of the task."""
@@ -20,12 +34,19 @@ def metric_of(task: Task, trial: TrialView) -> str:
 
 
 def trial_job(
-    task: Task, session: SessionView, trial: TrialView, *, fence: int, before: JobView | None = None
+    task: Task,
+    session: SessionView,
+    trial: TrialView,
+    *,
+    fence: int,
+    before: JobView | None = None,
+    code_root: Path | None = None,
 ) -> JobSpec:
     """The submission of a trial. The same trial and submission number give the same idempotency token.
 
     Args:
         before: the job that it goes on from, with the code that it began with; None: it begins.
+        code_root: folder with the code of this trial; None: that of the task.
     """
     parameters: dict[str, ParamValue] = dict(task.job.parameters)
     if task.fidelity is not None:
@@ -38,7 +59,8 @@ def trial_job(
         command=task.job.command,
         compute=_alone_if_needed(task.job.compute, task),
         environment=task.job.environment,
-        code_source=task.job.code_source if before is None else before.spec.code_source,
+        code_source=_code_of(task, code_root) if before is None else before.spec.code_source,
+        **_shut_off(task),
         finish_by=session.finish_by,
         continues=None if before is None else before.job_id,
         parameters=parameters,
@@ -72,6 +94,22 @@ def trial_job(
         ),
         idempotency_token=f"{session.key}/{trial.trial_id}/{trial.purpose.value}/{trial.submission}",
     )
+
+
+def _code_of(task: Task, root: Path | None) -> CodeSource | None:
+    """Edited code always runs from a snapshot: its folder goes when it was taken."""
+    source = task.job.code_source
+    if root is None or source is None:
+        return source
+    return source.model_copy(update={"root_path": str(root), "snapshot": SnapshotMode.AUTO})
+
+
+def _shut_off(task: Task) -> dict[str, Any]:
+    """How far the training jobs of code trials are, base ones too: all are measured under the same conditions."""
+    if task.code is None or task.code.sandbox != "sealed":
+        return {}
+    data = [source.path for source in task.data if source.fingerprint != "label"]
+    return {"sandbox": Sandbox.SEALED, "readable": (*task.code.readable, *data)}
 
 
 def _origin_tags(trial: TrialView) -> dict[str, str]:
@@ -110,14 +148,32 @@ def like_job(task: Task, *, finish_by: float | None) -> JobSpec:
 
 
 def score_job(
-    task: Task, session: SessionView, trial: TrialView, training: JobSpec, training_id: str, *, fence: int
+    task: Task,
+    session: SessionView,
+    trial: TrialView,
+    training: JobSpec,
+    training_id: str,
+    *,
+    fence: int,
+    code: CodeSource | None = None,
+    readable: tuple[str, ...] = (),
+    tags: dict[str, str] | None = None,
 ) -> JobSpec:
     """The submission of the job that measures a trial after its training.
 
-    It has the training's parameters, seed, code snapshot, environment, class and worth. The same trial and submission
-    number give the same idempotency token.
+    It has the training's parameters, seed, environment, class, worth and level of sandbox. The same trial and
+    submission number give the same idempotency token.
+
+    Args:
+        code: of a scorer that is kept apart; None: the training's.
+        readable: private files that this job reads, besides what the training reads.
+        tags: of this job, besides those of the training.
     """
     assert task.score is not None
+    own: dict[str, Any] = {} if code is None else {"code_source": code}
+    if training.sandbox is Sandbox.SEALED and readable:
+        own["readable"] = (*training.readable, *readable)
+    inherited = training.tags if code is None else _without_code(training.tags)
     limit = SessionFence(session_id=trial.session_id, fence=fence, device_seconds=device_seconds_at_most(task.budgets))
     return training.model_copy(
         update={
@@ -127,13 +183,19 @@ def score_job(
             "depends_on": (DependsOn(job=training_id),),
             "success": _success(task, trial),
             "mlflow_run_name": f"{trial.trial_id}-score",
-            "tags": {**training.tags, "nightlab.score_of": training_id},
+            "tags": {**inherited, **(tags or {}), "nightlab.score_of": training_id},
             "session": limit,
             "finish_by": session.finish_by,
             "continues": None,
             "idempotency_token": f"{session.key}/{trial.trial_id}/{trial.purpose.value}/{trial.submission}/score",
+            **own,
         }
     )
+
+
+def _without_code(tags: dict[str, str]) -> dict[str, str]:
+    """Those that do not tell what code the training ran."""
+    return {name: value for name, value in tags.items() if not name.startswith(("nightlab.code", "mlflow.source."))}
 
 
 def _success(task: Task, trial: TrialView) -> SuccessCriteria:

@@ -49,6 +49,8 @@ class BoxFacts:
     is_own_folder: bool
     """The working folder is the job's own, not one of the user's."""
     checkpoint_dir: Path
+    left: Sequence[Path]
+    """Folders of the jobs that it waited for."""
     argv: Sequence[str]
     tracking_url: str
     devices: Sequence[int]
@@ -73,12 +75,12 @@ def box_record(spec: JobSpec, facts: BoxFacts, variables: dict[str, str]) -> dic
     sealing = sealing_here()
     if sealing.how is None:
         raise CannotLaunch(ExitReason.SANDBOX_UNAVAILABLE, str(sealing.why_not))
+    has_own_user, is_fenced = sealing.how == walls.ROOT, sealing.how == walls.LANDLOCK
     for path in spec.readable:
-        _check_readable("readable", path)
+        _check_readable("readable", path, has_own_user=has_own_user)
     if not facts.is_own_folder:
-        _check_readable("code_source.root_path", str(facts.working_folder))
+        _check_readable("code_source.root_path", str(facts.working_folder), has_own_user=has_own_user)
     memory = _memory(spec, facts)
-    is_fenced = sealing.how == walls.LANDLOCK
     root = facts.folder / "box"
     root.mkdir(exist_ok=True, mode=0o711 if is_fenced else 0o700)
     home = str(root / "home") if is_fenced else HOME
@@ -87,18 +89,19 @@ def box_record(spec: JobSpec, facts: BoxFacts, variables: dict[str, str]) -> dic
     seen = [*_libraries(), *_programs(facts.argv, variables), *runtime_client.__path__, *spec.readable]
     seen += [] if facts.is_own_folder else [str(facts.working_folder)]
     if is_fenced:
-        own = _own_folders(root)
-        writable += own
+        writable += _own_folders(root)
         seen += [str(root / NOTICES), str(facts.folder / records.HYPERPARAMETERS), "/etc/passwd", "/etc/group"]
     else:
         seen.append(str(facts.folder))
-    is_root = os.geteuid() == 0
-    uid = uid_of(facts.job_id) if is_root else os.geteuid()
-    gid = uid if is_root else os.getegid()
-    if is_root:
+    left = [str(folder) for folder in facts.left if folder.is_dir() and not folder.is_symlink()]
+    uid = uid_of(facts.job_id) if has_own_user else os.geteuid()
+    gid = uid if has_own_user else os.getegid()
+    if has_own_user:
         for folder in writable:
             give(folder, uid)
         _show_attempt(facts.folder, uid)
+        for path in left:
+            show(Path(path))
     gateway = _inside(spec, facts, variables, home)
     if is_fenced:
         _lead_to_own_folders(spec, root, variables)
@@ -108,14 +111,15 @@ def box_record(spec: JobSpec, facts: BoxFacts, variables: dict[str, str]) -> dic
         "abi": landlock.abi(),
         "uid": uid,
         "gid": gid,
-        "is_own_user": is_root,
+        "has_own_user": has_own_user,
         "notices": str(root / NOTICES if is_fenced else facts.folder),
         "emptied": [str(root / name) for name in PRIVATE] if is_fenced else [],
         "own_output": str(facts.folder / records.LOG),
-        "hidden": [] if is_root else [str(facts.folder / records.ORDER)],
+        "hidden": [] if has_own_user else [str(facts.folder / records.ORDER)],
         "root": str(root),
         "home": home,
-        "binds": sorted([[path, False] for path in set(seen)] + [[str(path), True] for path in writable]),
+        "binds": sorted([[path, False] for path in {*seen, *left}] + [[str(path), True] for path in writable]),
+        "without_links": left,
         "writable": [str(path) for path in writable],
         "links": [[f"/{name}", os.readlink(f"/{name}")] for name in _SYSTEM if os.path.islink(f"/{name}")],
         "files": [
@@ -137,15 +141,16 @@ def box_record(spec: JobSpec, facts: BoxFacts, variables: dict[str, str]) -> dic
     }
 
 
-def _check_readable(name: str, path: str) -> None:
-    """Of root's jobs each is another user than we are. What lies deeper, it says itself."""
+def _check_readable(name: str, path: str, *, has_own_user: bool) -> None:
+    """A user of its own is another one than we are. What lies deeper, the job says itself."""
     try:
         status = os.stat(path)
     except OSError as error:
         raise CannotLaunch(ExitReason.BAD_COMMAND, f"{name}: {path!r}: {error.strerror}") from error
-    if os.geteuid() != 0:
-        if not os.access(path, os.R_OK):
-            raise CannotLaunch(ExitReason.BAD_COMMAND, f"{name}: {path!r} can not be read by this server's user")
+    if not has_own_user:
+        if not os.access(path, os.R_OK | (os.X_OK if stat.S_ISDIR(status.st_mode) else 0)):
+            told = f"{name}: {path!r} can not be read by this server's user: let it (chmod u+rX, or for its group)"
+            raise CannotLaunch(ExitReason.BAD_COMMAND, told)
         return
     wanted = 0o005 if stat.S_ISDIR(status.st_mode) else 0o004
     if status.st_mode & wanted != wanted:
@@ -171,6 +176,21 @@ def give(folder: Path, uid: int) -> None:
             os.chown(path, uid, uid, follow_symlinks=False)
     os.chown(folder, uid, uid)
     folder.chmod(0o755)
+
+
+def show(folder: Path) -> None:
+    """Let the users of other jobs read what an ended job left, however it made it. Links stay what they are."""
+    for place, _, files in os.walk(folder):
+        _let_read(place, 0o555)
+        for name in files:
+            _let_read(os.path.join(place, name), 0o444)
+
+
+def _let_read(path: str, mode: int) -> None:
+    status = os.lstat(path)
+    is_plain = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+    if is_plain and status.st_mode & mode != mode:
+        os.chmod(path, stat.S_IMODE(status.st_mode) | mode)
 
 
 def _show_attempt(folder: Path, uid: int) -> None:

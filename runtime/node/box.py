@@ -45,9 +45,7 @@ def enter(box: dict[str, Any], report: int) -> None:
     try:
         kernel.show_memory_to_its_user(False)
         groups.enter(box["groups"])
-        if box["how"] == walls.LANDLOCK:
-            fence.become_user(box)
-        else:
+        if box["how"] != walls.LANDLOCK:
             walls.enclose(box)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         own = os.getpid()

@@ -18,16 +18,8 @@ if TYPE_CHECKING:
 
 OLDEST_ABI = 3
 """Before it, files could be cut to nothing that may not be written."""
-LAYERS = ("landlock", "uid", "capabilities", "no_new_privs", "seccomp", "rlimit", "cgroup")
-"""`uid` only where root makes it, `cgroup` where the machine lets nightlab have it."""
-
-
-def become_user(box: dict[str, Any]) -> None:
-    """In the first process of the box, whose job is the same user: root becomes that user. Raises OSError."""
-    if os.geteuid() != box["uid"]:
-        os.setgroups([])
-        os.setresgid(box["gid"], box["gid"], box["gid"])
-        os.setresuid(box["uid"], box["uid"], box["uid"])
+LAYERS = ("landlock", "capabilities", "no_new_privs", "seccomp", "rlimit", "cgroup")
+"""`cgroup` only where the machine lets nightlab have it."""
 
 
 def shut(box: dict[str, Any]) -> int:
@@ -41,9 +33,9 @@ def shut(box: dict[str, Any]) -> int:
         calls.program(machine),
         fence_filter.program(machine, is_network_open=box["network"] != "none", abi=box["abi"]),
     )
-    walls.bound({**box["rlimits"], "RLIMIT_NPROC": box["rlimits"]["RLIMIT_NPROC"] + _others(box)})
+    walls.bound({**box["rlimits"], "RLIMIT_NPROC": box["rlimits"]["RLIMIT_NPROC"] + _others(box["uid"])})
     kernel.forbid_new_rights()
-    kernel.drop_capabilities()
+    kernel.drop_capabilities()  # For root too: it stays the user that it is, and has no right of it.
     os.umask(0o022)
     kernel.show_memory_to_its_user(True)  # Else who answers it could not read what it asks for.
     landlock.restrict(
@@ -58,15 +50,13 @@ def shut(box: dict[str, Any]) -> int:
     return kernel.filter_calls_and_listen(programs[1])
 
 
-def _others(box: dict[str, Any]) -> int:
+def _others(uid: int) -> int:
     """How many threads the user has besides the job's: the kernel counts them all."""
-    if box["is_own_user"]:
-        return 0
     found = 0
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
-                found += len(os.listdir(f"/proc/{name}/task")) if os.stat(f"/proc/{name}").st_uid == box["uid"] else 0
+                found += len(os.listdir(f"/proc/{name}/task")) if os.stat(f"/proc/{name}").st_uid == uid else 0
             except OSError:
                 continue
     return found

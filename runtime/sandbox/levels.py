@@ -22,7 +22,7 @@ def reached(sandbox: dict[str, Any]) -> dict[str, Any]:
     absent = {"net"} if sandbox["network"] != "none" else set()
     absent |= set() if sandbox["groups"] else {"cgroup"}
     layers = fence.LAYERS if sandbox["how"] == walls.LANDLOCK else walls.LAYERS
-    absent |= set() if sandbox["is_own_user"] else {"uid"}
+    absent |= set() if sandbox["has_own_user"] else {"uid"}
     return {
         "level": "sealed",
         "layers": [layer for layer in layers if layer not in absent],

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 UID = 0x70FFFFFF
-"""A user whom no job has, for trials by root."""
+"""A user whom no job has."""
 
 
 def try_namespaces(way: str) -> None:
@@ -48,7 +48,9 @@ def _try_inside(root: str, way: str) -> None:
     kernel.unshare(kernel.CLONE_NEWNET, "network")
     kernel.bring_loopback_up()
     if way == walls.ROOT:
-        fence.become_user({"uid": UID, "gid": UID})
+        os.setgroups([])
+        os.setresgid(UID, UID, UID)
+        os.setresuid(UID, UID, UID)
 
 
 def try_landlock() -> None:
@@ -57,16 +59,13 @@ def try_landlock() -> None:
     if version < fence.OLDEST_ABI:
         found = "it has none, or it is switched off" if version == 0 else f"it has version {version}"
         raise OSError(0, f"the kernel needs Landlock of version {fence.OLDEST_ABI}: {found}")
-    uid = UID if os.geteuid() == 0 else os.geteuid()
-    gid = UID if os.geteuid() == 0 else os.getegid()
     with socket.create_server(("127.0.0.1", 0)) as server:
         box: dict[str, Any] = {
-            "uid": uid, "gid": gid, "abi": version, "is_own_user": True, "rlimits": {"RLIMIT_NPROC": 4096},
+            "uid": os.geteuid(), "abi": version, "rlimits": {"RLIMIT_NPROC": 4096},
             "network": "none", "gateway": list(server.getsockname()), "binds": [], "writable": [], "devices": [],
             "own_output": "",
         }  # fmt: skip
         kernel.show_memory_to_its_user(False)
-        fence.become_user(box)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         pid = os.fork()
         if pid == 0:
