@@ -123,6 +123,13 @@ def bounds_of_another() -> None:
     resource.prlimit(server, resource.RLIMIT_CORE, resource.prlimit(server, resource.RLIMIT_CORE))
 
 
+def become_root() -> None:
+    os.setuid(0)
+    with open("/proc/self/status") as file:
+        if not any(line.startswith("CapEff") and int(line.split()[1], 16) for line in file):
+            raise OSError(1, "without root's rights")
+
+
 def rights_by_a_program() -> None:
     if b"euid=0" not in subprocess.run([outside["program"]], capture_output=True, check=True).stdout:
         raise OSError("it has none")
@@ -215,11 +222,11 @@ ATTEMPTS: dict[str, Callable[[], object]] = {
     "read the server's environment": lambda: touch(f"/proc/{server}/environ"),
     "trace the init": lambda: in_a_child(lambda: call(libc.ptrace(0x4206, init, 0, 0))),
     "write the init's memory": lambda: touch(f"/proc/{init}/mem", "r+b"),
-    "see the init's files": lambda: os.listdir(f"/proc/{init}/fd"),
+    "see the init's files": lambda: [os.readlink(f"/proc/{init}/fd/{n}") for n in os.listdir(f"/proc/{init}/fd")],
     "signal the server": lambda: os.kill(server, signal.SIGCONT),
     "lower the server's bounds": bounds_of_another,
     "take cores from the server": lambda: os.sched_setaffinity(server, os.sched_getaffinity(server)),
-    "become root": lambda: in_a_child(lambda: os.setuid(0)),
+    "become root": lambda: in_a_child(become_root),
     "gain rights by a program": rights_by_a_program,
     "mount": mount,
     "change the root": lambda: in_a_child(lambda: os.chroot(own_folder)),
