@@ -137,7 +137,8 @@ class ModelThinker:
 
         def asked() -> Asked[Ideas]:
             menu = self._menu(situation, n)
-            return self._asker.ask(prompt, ideas_of(self._task), menu, self._model.max_tokens, picks=n)
+            shape = ideas_of(self._task, n, may_stop=situation.may_stop)
+            return self._asker.ask(prompt, shape, menu, self._model.max_tokens, picks=n)
 
         self._call = Call(asked, self._start)
 
