@@ -182,6 +182,9 @@ class Score(TaskPart):
     """A job of its own that measures the objective after training, on what training left."""
 
     command: str | tuple[str, ...]
+    private: tuple[str, ...] = Field(default=(), max_length=100)
+    """Files and folders that no training job gets to see: what measures, and the data that it measures by. A relative
+    one is resolved against the folder of the task file."""
     compute: Compute = Compute()
     timeout_minutes: Positive | None = None
 

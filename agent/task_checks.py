@@ -14,6 +14,7 @@ from agent.planner.forbidden import why_no_condition
 from agent.planner.proposers.points import listed
 from agent.planner.seeds import n_pairs_at_most
 from agent.planner.suggested import allowed
+from agent.private_files import private_checks
 from agent.task import CategoricalParameter, Task
 from agent.trust_checks import trust_checks
 
@@ -56,7 +57,7 @@ def cross_checks(task: Task) -> Iterator[Problem]:
     yield from _possible_checks(task)
     yield from _forbid_checks(task)
     yield from _point_checks(task)
-    found = (*trust_checks(task), *model_checks(task), *code_checks(task))
+    found = (*trust_checks(task), *model_checks(task), *code_checks(task), *private_checks(task))
     yield from (Problem(path=path, message=what) for path, what in found)
 
 

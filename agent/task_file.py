@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import types
 from collections.abc import Hashable, Iterator, Sequence
@@ -68,7 +69,7 @@ def parse_task(text: str, *, source: Path) -> Task:
     except ValidationError as error:
         raise TaskError(source, explained(error.errors(), data, Task)) from error
     task = _with_address_folder(_with_data_folder(_with_code_folder(task, source), source), source)
-    task = _with_readable_folder(task, source)
+    task = _with_private_folder(_with_readable_folder(task, source), source)
     task, unread = _with_brief(_with_key_folder(task, source), source)
     problems = [*unread, *cross_checks(task)]
     if problems:
@@ -245,6 +246,14 @@ def _with_readable_folder(task: Task, source: Path) -> Task:
     folder = source.parent.resolve()
     readable = tuple(str((folder / Path(one).expanduser()).absolute()) for one in task.code.readable)
     return task.model_copy(update={"code": task.code.model_copy(update={"readable": readable})})
+
+
+def _with_private_folder(task: Task, source: Path) -> Task:
+    if task.score is None:
+        return task
+    folder = source.parent.resolve()
+    private = tuple(os.path.normpath(folder / Path(one).expanduser()) for one in task.score.private)
+    return task.model_copy(update={"score": task.score.model_copy(update={"private": private})})
 
 
 def _with_data_folder(task: Task, source: Path) -> Task:

@@ -50,6 +50,8 @@ class BoxFacts:
     is_own_folder: bool
     """The working folder is the job's own, not one of the user's."""
     checkpoint_dir: Path
+    left: Sequence[Path]
+    """Folders of the jobs that it waited for."""
     argv: Sequence[str]
     tracking_url: str
     devices: Sequence[int]
@@ -125,6 +127,7 @@ def box_record(spec: JobSpec, facts: BoxFacts, variables: dict[str, str]) -> dic
     writable += [facts.working_folder] if facts.is_own_folder else []
     seen = [*_libraries(), *_programs(facts.argv, variables), *runtime_client.__path__, *spec.readable]
     seen += [str(facts.folder), *([] if facts.is_own_folder else [str(facts.working_folder)])]
+    left = [str(folder) for folder in facts.left if folder.is_dir() and not folder.is_symlink()]
     is_root = os.geteuid() == 0
     uid = uid_of(facts.job_id) if is_root else os.geteuid()
     gid = uid if is_root else os.getegid()
@@ -132,6 +135,8 @@ def box_record(spec: JobSpec, facts: BoxFacts, variables: dict[str, str]) -> dic
         for folder in writable:
             give(folder, uid)
         _show_attempt(facts.folder, uid)
+        for path in left:
+            show(Path(path))
     gateway = _inside(spec, facts, variables, uid)
     return {
         "level": "sealed",
@@ -141,7 +146,8 @@ def box_record(spec: JobSpec, facts: BoxFacts, variables: dict[str, str]) -> dic
         "hidden": [] if is_root else [str(facts.folder / records.ORDER)],
         "root": str(root),
         "home": HOME,
-        "binds": sorted([[path, False] for path in set(seen)] + [[str(path), True] for path in writable]),
+        "binds": sorted([[path, False] for path in {*seen, *left}] + [[str(path), True] for path in writable]),
+        "without_links": left,
         "writable": [str(path) for path in writable],
         "links": [[f"/{name}", os.readlink(f"/{name}")] for name in _SYSTEM if os.path.islink(f"/{name}")],
         "files": [
@@ -197,6 +203,21 @@ def give(folder: Path, uid: int) -> None:
             os.chown(path, uid, uid, follow_symlinks=False)
     os.chown(folder, uid, uid)
     folder.chmod(0o755)
+
+
+def show(folder: Path) -> None:
+    """Let the users of other jobs read what an ended job left, however it made it. Links stay what they are."""
+    for place, _, files in os.walk(folder):
+        _let_read(place, 0o555)
+        for name in files:
+            _let_read(os.path.join(place, name), 0o444)
+
+
+def _let_read(path: str, mode: int) -> None:
+    status = os.lstat(path)
+    is_plain = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+    if is_plain and status.st_mode & mode != mode:
+        os.chmod(path, stat.S_IMODE(status.st_mode) | mode)
 
 
 def _show_attempt(folder: Path, uid: int) -> None:

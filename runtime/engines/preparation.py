@@ -28,6 +28,8 @@ from runtime_client.training.manifest import folder_name, is_complete
 
 CHECKPOINTS = "checkpoints"
 """A job's folder for them."""
+WORK = "work"
+"""Its working folder, where that is its own."""
 ARRIVING = ".arriving"
 """What a checkpoint of another job is called until it is whole."""
 _NO_LINKS = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES})
@@ -182,7 +184,7 @@ def spec_of(order: LaunchOrder) -> JobSpec:
 def _working_folder(spec: JobSpec, job_folder: Path) -> Path:
     """One for all attempts of a job, so that a resumed one finds what an earlier one wrote."""
     if spec.code_source is None or has_snapshot(spec):
-        return job_folder / "work"
+        return job_folder / WORK
     return Path(spec.code_source.root_path)
 
 
@@ -240,6 +242,12 @@ def _box_facts(spec: JobSpec, facts: environment.AttemptFacts, rendered: command
         working_folder=facts.working_folder,
         is_own_folder=spec.code_source is None or has_snapshot(spec),
         checkpoint_dir=facts.checkpoint_dir,
+        left=[
+            node.attempts_dir / wanted.job / name
+            for wanted in spec.depends_on
+            if wanted.job.startswith("j")
+            for name in (CHECKPOINTS, WORK)
+        ],
         argv=rendered.argv,
         tracking_url=facts.tracking_url,
         devices=facts.devices,

@@ -66,6 +66,8 @@ def _fill(root: str, box: dict[str, Any]) -> None:
         kernel.mount("tmpfs", root + top, "tmpfs", _QUIET, "mode=755,size=4m")
     for path, is_writable in box["binds"]:
         _bind(path, root + path, is_writable=is_writable)
+    for path in box["without_links"]:
+        kernel.restrict_mount(root + path, kernel.MOUNT_ATTR_NOSYMFOLLOW)
     for path in box["hidden"]:
         _hide(root, path)
     for top in tops:

@@ -1,7 +1,7 @@
 """What git says about a folder: which files are code, at which commit, and what was changed since.
 
 Every call runs git itself, without locks and without asking anybody; a folder that is in no work tree, or a machine
-without git, has no answer (None).
+without git, has no answer (None). Repositories of our own are written to here as well (`git_in`), by no rules but ours.
 """
 
 from __future__ import annotations
@@ -13,8 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ANSWER_S = 60.0
+_IDENTITY = ("nightlab", "nightlab@localhost")
 DIFF_LIMIT_BYTES = 8 * 1024 * 1024
 """A longer difference is cut: the archive has the files themselves."""
+
+
+class GitFailed(Exception):
+    """Git could not do what was asked of it in a repository of ours; the message has its own words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,3 +127,73 @@ def ask_git(folder: Path, *words: str, within_s: float = ANSWER_S) -> bytes | No
     except (OSError, subprocess.TimeoutExpired):
         return None
     return answer.stdout if answer.returncode == 0 else None
+
+
+def uncommitted(folder: Path) -> list[str] | None:
+    """Files in a folder that differ from the commit, or are unknown to it, relative to it; None: in no work tree.
+
+    A file that was moved counts under both names.
+    """
+    place = ask_git(folder, "rev-parse", "--show-prefix")
+    status = ask_git(folder, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--", ".")
+    if place is None or status is None:
+        return None
+    prefix = os.fsdecode(place.rstrip(b"\n"))
+    found: set[str] = set()
+    parts = iter(status.split(b"\0"))
+    n_words = {"1": 8, "2": 9, "u": 10, "?": 1}
+    for part in parts:
+        kind = part[:1].decode()
+        if kind in n_words:
+            found.add(os.fsdecode(part.split(b" ", n_words[kind])[-1]))
+        if kind == "2":
+            found.add(os.fsdecode(next(parts, b"")))
+    return sorted(name.removeprefix(prefix).rstrip("/") for name in found if name.startswith(prefix))
+
+
+def git_in(
+    repository: Path, *words: str, given: bytes = b"", held: int | None = None, within_s: float = 300.0
+) -> bytes:
+    """What git answers in a repository of ours: without the machine's or the user's configuration, hooks or filters.
+
+    Args:
+        given: what it reads.
+        held: an open file that git keeps open as well: a lock on it lasts until git has ended, also where this process
+            is killed.
+
+    Raises:
+        GitFailed: it fails, takes too long, or there is none.
+    """
+    name, address = _IDENTITY
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    environment |= {
+        "GIT_DIR": str(repository),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C",
+        "GIT_AUTHOR_NAME": name,
+        "GIT_AUTHOR_EMAIL": address,
+        "GIT_COMMITTER_NAME": name,
+        "GIT_COMMITTER_EMAIL": address,
+    }
+    try:
+        answer = subprocess.run(
+            ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *words],
+            cwd=repository if repository.is_dir() else None,
+            env=environment,
+            input=given,
+            capture_output=True,
+            timeout=within_s,
+            check=False,
+            pass_fds=() if held is None else (held,),
+        )
+    except FileNotFoundError as error:
+        raise GitFailed("there is no git on this machine; install it (on Debian: apt install git)") from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise GitFailed(f"git {words[0]} in {repository}: {error}") from error
+    if answer.returncode != 0:
+        said = answer.stderr.decode(errors="replace").strip()[-1000:]
+        raise GitFailed(f"git {words[0]} in {repository} failed (exit {answer.returncode}): {said}")
+    return answer.stdout

@@ -12,7 +12,9 @@ from pathspec import GitIgnoreSpec
 
 from . import git
 
-ALWAYS_LEFT_OUT = frozenset({".git", "__pycache__"})
+ALL_IS_CODE = ".nightlab-all-is-code"
+"""A file that says of its folder: neither git nor `.gitignore` say what is code in it, all of it is."""
+ALWAYS_LEFT_OUT = frozenset({".git", "__pycache__", ALL_IS_CODE})
 """Neither copied nor linked."""
 LINKED_WITHOUT_GIT = frozenset({".venv", "venv", "node_modules", "mlruns", "wandb", ".tox", ".mypy_cache"})
 """What no `.gitignore` need name, in a folder that is in no work tree."""
@@ -69,9 +71,12 @@ def walk(root: Path, *, left_out: frozenset[str] = frozenset()) -> CodeTree:
         SnapshotRefused: a part of it can not be read.
     """
     tree = CodeTree(left_out=left_out)
-    found = git.listing(root)
+    is_all_code = os.path.lexists(root / ALL_IS_CODE)
+    found = None if is_all_code else git.listing(root)
     try:
-        if found is None:
+        if is_all_code:
+            _walk(tree, str(root), "", _AllIsCode())
+        elif found is None:
             _walk(tree, str(root), "", _IgnoreFiles(str(root)))
         else:
             tree.commit = found.commit
@@ -83,6 +88,14 @@ def walk(root: Path, *, left_out: frozenset[str] = frozenset()) -> CodeTree:
             "or submit with code_source.snapshot: off"
         ) from error
     return tree
+
+
+class _AllIsCode:
+    def enter(self, folder: str) -> None:
+        """Nothing to read."""
+
+    def is_ignored(self, path: str, is_folder: bool) -> bool:
+        return False
 
 
 class _GitRules:
@@ -127,7 +140,10 @@ class _IgnoreFiles:
         return False
 
 
-def _walk(tree: CodeTree, root: str, folder: str, rules: _GitRules | _IgnoreFiles) -> None:
+_Rules = _AllIsCode | _GitRules | _IgnoreFiles
+
+
+def _walk(tree: CodeTree, root: str, folder: str, rules: _Rules) -> None:
     place = os.path.join(root, folder)
     status = os.stat(place)
     tree.folders[folder] = seen_of(status)
@@ -151,7 +167,7 @@ def _is_left_out(tree: CodeTree, path: str) -> bool:
     return os.path.realpath(path) in tree.left_out
 
 
-def _enter(tree: CodeTree, root: str, path: str, rules: _GitRules | _IgnoreFiles) -> None:
+def _enter(tree: CodeTree, root: str, path: str, rules: _Rules) -> None:
     """A folder below. One that is a repository of its own (a submodule, a clone) follows its own rules."""
     if isinstance(rules, _GitRules) and os.path.exists(os.path.join(root, path, ".git")):
         inner = walk(Path(root, path), left_out=tree.left_out)
