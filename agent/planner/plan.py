@@ -183,9 +183,9 @@ def _labelled(proposal: Proposal, plan: Plan) -> Proposal:
 def n_search_trials(task: Task) -> int:
     """Distinct configurations that the search may try: the budget, or the whole space where that is smaller.
 
-    Where a model may leave the space, the space is no bound.
+    Where a model may leave the space, or change the code, the space is no bound.
     """
-    n_points = None if may_leave(task) else size(task)
+    n_points = None if may_leave(task) or task.code is not None else size(task)
     return task.budgets.trials if n_points is None else min(task.budgets.trials, n_points)
 
 

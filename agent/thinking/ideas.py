@@ -23,7 +23,7 @@ def as_mapping(given: object) -> object:
     return given
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
     """The schema allows no further fields; what comes all the same is kept, so that it can be refused by name.
 
     Else one word too many would cost a whole answer.
@@ -36,7 +36,7 @@ class _Part(BaseModel):
         return tuple(self.model_extra or ())
 
 
-class Idea(_Part):
+class Idea(Part):
     """A configuration to try. What it does not name stays as in the best so far."""
 
     parameters: Annotated[dict[str, Scalar], BeforeValidator(as_mapping)]
@@ -55,28 +55,28 @@ class Idea(_Part):
         return {**own, "parameters": beside} if beside else given
 
 
-class Again(_Part):
+class Again(Part):
     """A measured trial whose configuration should be measured on another seed."""
 
     trial: str
     why: str = ""
 
 
-class Stop(_Part):
+class Stop(Part):
     """A running trial that can not become good any more."""
 
     trial: str
     why: str = ""
 
 
-class LessonIdea(_Part):
+class LessonIdea(Part):
     """What was learned, in one sentence, and the trials that show it."""
 
     text: str
     trials: tuple[str, ...]
 
 
-class Ideas(_Part):
+class Ideas(Part):
     """The whole answer. One that says nothing is an answer too; one about something else is none."""
 
     model_config = ConfigDict(
@@ -100,14 +100,18 @@ class Ideas(_Part):
 
 def ideas_of(task: Task) -> type[Ideas]:
     """`Ideas` with the schema of this task's space."""
+    idea = create_model("Idea", __base__=Idea, parameters=(values_of(task), ...))
+    return create_model("Ideas", __base__=Ideas, trials=(tuple[idea, ...], ()))
+
+
+def values_of(task: Task) -> Any:
+    """The type of values of its parameters, with the schema that names them."""
     space: dict[str, Any] = {
         "type": "object",
         "properties": {name: _schema(parameter, task) for name, parameter in task.space.items()},
         "additionalProperties": False,
     }
-    values = Annotated[dict[str, Scalar], BeforeValidator(as_mapping), WithJsonSchema(space)]
-    idea = create_model("Idea", __base__=Idea, parameters=(values, ...))
-    return create_model("Ideas", __base__=Ideas, trials=(tuple[idea, ...], ()))
+    return Annotated[dict[str, Scalar], BeforeValidator(as_mapping), WithJsonSchema(space)]
 
 
 def _schema(parameter: Parameter, task: Task) -> dict[str, Any]:
