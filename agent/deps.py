@@ -23,6 +23,7 @@ from runtime_client.protocol import Runtime
 
 if TYPE_CHECKING:
     from agent.doctor.second import SecondOpinions
+    from agent.edits.workshop import Workshop
     from agent.thinking.thinker import ModelThinker
 
 
@@ -89,5 +90,7 @@ class Deps:
     """By a person: only people and outside agents suggest."""
     lessons: LessonBook
     data: DataFingerprints = field(default_factory=DataFingerprints)
+    workshop: Workshop | None = None
+    """The states of the code that trials run; None: the task changes no code."""
     write_report: Callable[[SessionView], str | None] | None = None
     """Given the session as it will be, writes the report file and returns its path; None: no report is written."""

@@ -24,6 +24,7 @@ from runtime_client.protocol import Runtime
 
 if TYPE_CHECKING:
     from agent.doctor.second import SecondOpinions
+    from agent.edits.workshop import Workshop
     from agent.llm.ladder import Asker
 
 OpenAsker = Callable[[Task, FencedWriter], "Asker | None"]
@@ -42,6 +43,8 @@ class Around:
     runtime: Runtime
     open_asker: OpenAsker
     start_thinking: Start = in_a_thread
+    workshop: Workshop | None = None
+    """None: the task changes no code."""
 
 
 def open_proposers(around: Around) -> Proposer:

@@ -47,12 +47,17 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.sqlite import SqliteSaver
 
+    from agent.edits.workshop import Workshop
     from agent.graph import Graph
     from agent.llm.ladder import Asker
     from agent.proposers import OpenAsker
 
 _RECURSION_LIMIT = 30
 _BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0)
+
+
+class _CanNotBegin(Exception):
+    """The session can not go on as its task is; the message says what to change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +193,12 @@ def _work(
     False: somebody has said something, and it is to be opened again with what was said.
     """
     with ExitStack() as until:
-        graph, graph_deps = _opened(writer, runtime, saver, deps, until)
+        try:
+            graph, graph_deps = _opened(writer, runtime, saver, deps, until)
+        except _CanNotBegin as error:
+            text = str(error)
+            SessionRecord(writer).conclude(SessionState.FAILED, text, lines=[Line(step="session", text=text)])
+            return True
         _forget_other_versions(graph, saver, writer.session_id)
         waiter = deps.open_waiter(runtime, since)
         until.callback(waiter.close)
@@ -209,6 +219,7 @@ def _opened(
     steering = SteeringBook(writer)
     course = steering.course()
     task = course.task
+    workshop = _open_workshop(task, deps.folder.parent, record)
     memory, lessons = Memory(plan=_newest_plan(writer, task), session=session), LessonBook(writer)
     opened: list[Deps] = []
     if deps.open_search is None:
@@ -221,6 +232,7 @@ def _opened(
             runtime=runtime,
             open_asker=deps.open_asker or _asker_opener(deps.folder, opened, until),
             start_thinking=deps.start_thinking,
+            workshop=workshop,
         )
         search: Proposer = open_proposers(around)
     else:
@@ -235,6 +247,7 @@ def _opened(
         explorer=chosen_explorer(task),
         clock=deps.store.clock,
         memory=memory,
+        workshop=workshop,
         steering=steering,
         is_paused=course.is_paused,
         is_taken_over=course.is_taken_over,
@@ -245,6 +258,29 @@ def _opened(
     opened.append(graph_deps)
     take_up_words(graph_deps)
     return build_graph(graph_deps, saver), graph_deps
+
+
+def _open_workshop(task: Task, home: Path, record: SessionRecord) -> Workshop | None:
+    """The states of the code that trials run; what is odd about the base is said when it is made.
+
+    Raises:
+        _CanNotBegin: the code can not be taken as it is.
+    """
+    source = task.job.code_source
+    if task.code is None or source is None:
+        return None
+    from agent.edits.workshop import CodeRefused, Workshop, workshop_folder
+    from agent.steps.code_states import rules_of
+
+    folder = workshop_folder(home, record.session().session_id)
+    is_new = not folder.exists()
+    try:
+        workshop = Workshop.open(folder, Path(source.root_path), rules_of(task), limit_mb=source.snapshot_limit_mb)
+    except CodeRefused as error:
+        raise _CanNotBegin(f"{error}; then start a new session") from error
+    if is_new and workshop.note is not None:
+        record.say([Line(step="session", text=workshop.note)])
+    return workshop
 
 
 def _asker_opener(folder: Path, opened: Sequence[Deps], until: ExitStack) -> OpenAsker:

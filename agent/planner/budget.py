@@ -195,8 +195,12 @@ def seconds_left(budgets: Budgets, spend: Spend) -> float | None:
 
 
 def n_confirming(task: Task) -> int:
-    """Trials after the search that the answer needs: the first pairs and the looks; none where nothing is confirmed."""
-    return 2 * task.seeds.fresh + n_looks(task) if task.search.confirm else 0
+    """Trials after the search that the answer needs: the first pairs and the looks; none where nothing is confirmed.
+
+    Where code is edited, the code that the best was made from runs beside it.
+    """
+    n_sides = 2 if task.code is None else 3
+    return n_sides * task.seeds.fresh + n_looks(task) if task.search.confirm else 0
 
 
 def mean_device_seconds(history: History) -> float | None:

@@ -17,6 +17,7 @@ from agent.planner.history import History, Proposal
 from agent.planner.hypothesis import Hypothesis
 from agent.planner.objective import gain
 from agent.planner.pairing import Paired, is_broken
+from agent.planner.parentage import parent_runs, parent_work
 from agent.planner.proposers.replicator import Arm, Replicator
 from agent.planner.seeds import all_fresh, n_pairs_at_most
 from agent.planner.statistics import pairs_needed
@@ -51,6 +52,8 @@ def fresh_seeds(task: Task, history: History, sides: Sequence[Arm], claim: Hypot
 def confirming_work(task: Task, history: History, chosen: str | None, claim: Hypothesis, n: int) -> list[Proposal]:
     """What the claim at the end still needs: the first pairs, the held-out looks, then the pairs that follow.
 
+    Beside the first pairs, where the chosen one runs edited code, the code that it was made from.
+
     While nothing is chosen, the default's seeds of the first pairs, which are needed anyway.
     """
     sides = arms(task, history, chosen)
@@ -61,6 +64,7 @@ def confirming_work(task: Task, history: History, chosen: str | None, claim: Hyp
         work.extend(Replicator(task, side, first, claim.hypothesis_id).ask(history, n - len(work)))
     if chosen is not None:
         work.extend(_looks(task, history, sides[-1], n - len(work)))
+    work.extend(parent_work(task, history, chosen, first, n - len(work)))
     for seed in more:  # seed by seed, so that pairs are whole early
         for side in reversed(sides):
             work.extend(Replicator(task, side, [seed], claim.hypothesis_id).ask(history, n - len(work)))
@@ -85,10 +89,13 @@ def _looks(task: Task, history: History, chosen: Arm, n: int) -> list[Proposal]:
 
 
 def is_confirmed(task: Task, history: History, sides: Sequence[Arm], claim: Hypothesis) -> bool:
-    """Whether every side has its value on every seed that counts."""
+    """Whether every side has its value on every seed that counts, and its parent's code has run beside the best."""
     seeds = fresh_seeds(task, history, sides, claim)
     runs = [history.replicates.get((side.configuration, seed)) for side in sides for seed in seeds]
-    return all(run is not None and run.state is TrialState.MEASURED for run in runs)
+    beside = [history.replicates.get(one) for one in parent_runs(task, history, sides[-1].configuration, seeds)]
+    return all(run is not None and run.state is TrialState.MEASURED for run in runs) and all(
+        run is not None and run.is_ended for run in beside
+    )
 
 
 def _n_pairs_wanted(task: Task, history: History, sides: Sequence[Arm], claim: Hypothesis) -> int:

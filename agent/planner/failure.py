@@ -10,6 +10,8 @@ from agent.planner.proposers.doctor import may_be_mended
 from agent.store.views import TrialState, TrialView
 from agent.task import Task
 
+NOT_SEALED = "sandbox_unavailable"
+"""No node can seal the job that a trial of the task asks for: others would fare no better."""
 N_ALIKE = 4
 """So many first trials that fail alike, the default among them, end the session."""
 
@@ -24,6 +26,7 @@ _ADVICE = {
     "out_of_memory_host": f"make the default configuration smaller; {_NEW}",
     "bad_arguments": f"make job.args_style and the space fit the arguments of the script; {_NEW}",
     "hung": f"look at stacks.txt among the logs of the attempt, or set job.hang_minutes; {_NEW}",
+    NOT_SEALED: f"start nightlab where jobs can be sealed (`nightlab node list` says what is missing); {_NEW}",
     "refused": f"correct what the runtime names in the task file; {_NEW}",
 }
 """By exit reason, where another task file is needed, and so a new session. The rest is mended as the doctor says, and
@@ -34,7 +37,8 @@ _OTHERWISE = "run the command by hand with the default parameters, and mend what
 def hopeless(task: Task, history: History) -> str | None:
     """Why going on makes no sense and what to do about it, in words; None: it goes on."""
     ended = [trial for trial in history.search if trial.is_ended]
-    n_needed = min(N_ALIKE, task.budgets.trials)
+    is_of_the_machine = bool(ended) and ended[0].exit_reason == NOT_SEALED
+    n_needed = 1 if is_of_the_machine else min(N_ALIKE, task.budgets.trials)
     first = history.search[: max(n_needed, 1)]
     if len(ended) < n_needed or not all(trial.state is TrialState.INVALID for trial in ended):
         return None
@@ -45,10 +49,10 @@ def hopeless(task: Task, history: History) -> str | None:
     advice = _ADVICE.get(first[0].exit_reason or "") or _suggestion(first[0])
     if not advice.endswith(_NEW):
         advice += f"; then go on with: nightlab research resume {first[0].session_id}"
-    return (
-        f"the first {len(first)} trials all ended without a value, the default configuration among them "
-        f"({first[0].trial_id}: {first[0].note}). What to do: {advice}"
-    )
+    what = "the default configuration ended without a value"
+    if len(first) > 1:
+        what = f"the first {len(first)} trials all ended without a value, the default configuration among them"
+    return f"{what} ({first[0].trial_id}: {first[0].note}). What to do: {advice}"
 
 
 def _suggestion(trial: TrialView) -> str:

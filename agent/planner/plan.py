@@ -20,11 +20,13 @@ from agent.planner.held_out import HeldOutLedger
 from agent.planner.history import History, Proposal
 from agent.planner.hypothesis import Hypothesis, Status
 from agent.planner.objective import reaches
+from agent.planner.parentage import parent_runs
 from agent.planner.proposers.default_first import DefaultFirst
 from agent.planner.proposers.points import n_untried
 from agent.planner.proposers.protocol import Proposer
 from agent.planner.ranking import Ranking, ranking
 from agent.planner.reach import may_leave
+from agent.planner.simplicity import choose
 from agent.planner.statistics import Standing
 from agent.store.views import Purpose, TrialView
 from agent.task import Task
@@ -60,6 +62,8 @@ class Plan:
     """What its values said when it came to lead, in the metric's units."""
     chosen: str | None = None
     """Configuration that is confirmed at the end; chosen once, when the search has ended. None: not yet."""
+    chosen_over: str = ""
+    """Which leader was passed over for it, and by which rule, in words; empty: it led."""
     search_closed: str | None = None
     """Why no more search trials are proposed; None: they are."""
     spent: str | None = None
@@ -94,10 +98,10 @@ def revised(plan: Plan, task: Task, history: History, spend: Spend) -> Plan:
     best = ranks.leader
     used_up = plan.spent or spent(task, spend)
     closed = plan.search_closed or used_up or _search_closes(task, history, spend, best)
-    chosen = plan.chosen
-    if chosen is None and closed is not None and best is not None and search_has_ended(task, _without_new(history)):
-        chosen = best.configuration
-    found = replace(plan, spent=used_up, search_closed=closed, chosen=chosen)
+    found = replace(plan, spent=used_up, search_closed=closed)
+    if plan.chosen is None and closed is not None and search_has_ended(task, _without_new(history)):
+        choice = choose(task, history, ranks)
+        found = found if choice is None else replace(found, chosen=choice.configuration, chosen_over=choice.why)
     found = replace(found, phase=_phase(found, task, history))
     found = replace(found, hypotheses=_judged(found, task, history, ranks))
     found = replace(
@@ -183,7 +187,7 @@ def _labelled(proposal: Proposal, plan: Plan) -> Proposal:
 def n_search_trials(task: Task) -> int:
     """Distinct configurations that the search may try: the budget, or the whole space where that is smaller.
 
-    Where a model may leave the space, or change the code, the space is no bound.
+    Where a model may leave the space, or the code may change, the space is no bound.
     """
     n_points = None if may_leave(task) or task.code is not None else size(task)
     return task.budgets.trials if n_points is None else min(task.budgets.trials, n_points)
@@ -243,6 +247,7 @@ def unwanted(plan: Plan, task: Task, history: History) -> Sequence[TrialView]:
     sides = arms(task, history, plan.chosen)
     seeds = fresh_seeds(task, history, sides, plan.claim)
     wanted = {(side.configuration, seed) for side in sides for seed in seeds}
+    wanted |= parent_runs(task, history, plan.chosen, seeds)
     return [
         trial
         for trial in history.ready
@@ -259,7 +264,8 @@ def _what_changed(old: Plan, new: Plan, history: History) -> str:
     if new.search_closed and not old.search_closed:
         said.append(f"the search is closed: {new.search_closed}")
     if new.chosen != old.chosen and new.chosen is not None:
-        said.append(f"the configuration of {_first_trial(history, new.chosen)} is chosen to be confirmed")
+        over = f", {new.chosen_over}" if new.chosen_over else ""
+        said.append(f"the configuration of {_first_trial(history, new.chosen)} is chosen to be confirmed{over}")
     if new.spent and not old.spent:
         said.append(f"nothing more is launched: {new.spent}")
     said.extend(_about_claims(old, new))

@@ -42,9 +42,14 @@ def further_seeds(task: Task) -> list[int]:
     return list(islice(seeds.racing(task), task.search.replicates - 1))
 
 
+def is_its_own(exit_reason: str | None) -> bool:
+    """Whether an end says something about what ran: it was neither the machine's nor somebody else's doing."""
+    return exit_reason not in _NOT_ITS_OWN
+
+
 def is_its_own_failure(trial: TrialView) -> bool:
     """Whether a trial without a value says something about its configuration."""
-    return trial.state is TrialState.INVALID and trial.exit_reason not in _NOT_ITS_OWN
+    return trial.state is TrialState.INVALID and is_its_own(trial.exit_reason)
 
 
 def due_replicates(task: Task, history: History, n: int) -> list[Proposal]:

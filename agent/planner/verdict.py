@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.planner.claims import compared, final_pairs
-from agent.planner.confirming import arms
+from agent.planner.confirming import arms, fresh_seeds
 from agent.planner.history import History
 from agent.planner.pairing import Paired
+from agent.planner.parentage import over_parent, parentage
 from agent.planner.plan import Plan
 from agent.planner.proposers.replicator import Arm
 from agent.planner.ranking import ranking
@@ -23,7 +24,7 @@ from agent.planner.statistics import (
     verdict_on_improvement,
 )
 from agent.planner.verdict_text import sentence
-from agent.store.views import FinalResult, Interval, TrialState
+from agent.store.views import CodeFound, FinalResult, Interval, TrialState
 from agent.task import Task
 
 
@@ -42,6 +43,8 @@ class Findings:
     """Values on fresh seeds, in the order of `sides`."""
     estimate: Corrected | None
     held_out: tuple[float, ...]
+    code: CodeFound | None
+    """The chosen one's, where it was edited."""
 
     @property
     def best_mean(self) -> Interval | None:
@@ -78,6 +81,7 @@ def conclude(plan: Plan, task: Task, history: History) -> FinalResult | None:
         n_claims=len(plan.hypotheses) - 1,
         estimate=found.estimate.interval if found.estimate is not None else None,
         basis=found.estimate.basis.value if found.estimate is not None else None,
+        code=found.code,
     )
 
 
@@ -102,6 +106,21 @@ def findings(plan: Plan, task: Task, history: History) -> Findings | None:
         by_side=by_side,
         estimate=corrected(values_so_far(task, history), chosen, direction=task.objective.direction, fresh=by_side[-1]),
         held_out=tuple(t.value for t in history.held_out if t.state is TrialState.MEASURED and t.value is not None),
+        code=_code_found(plan, task, history, sides),
+    )
+
+
+def _code_found(plan: Plan, task: Task, history: History, sides: tuple[Arm, ...]) -> CodeFound | None:
+    found = parentage(task, history, sides[-1].configuration)
+    if found is None:
+        return None
+    seeds = fresh_seeds(task, history, sides, plan.claim)
+    return CodeFound(
+        trial_id=found.first.trial_id,
+        state=found.edited,
+        parent=None if found.parent is None else found.parent.trial_id,
+        over_parent=over_parent(task, history, found, seeds),
+        chosen_over=plan.chosen_over if plan.chosen == found.first.configuration else "",
     )
 
 

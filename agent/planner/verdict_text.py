@@ -29,7 +29,7 @@ def sentence(plan: Plan, task: Task, history: History, found: Findings) -> str:
     said = [_claim(task, history, found), _outside(task, found), _how_sure(plan, found), _estimate(task, found)]
     if all(len(values) > 1 and len(set(values)) == 1 for values in found.by_side):
         said.append("All fresh seeds gave the same value: does the script use its seed?")
-    said.append(_target(task, found))
+    said += [_code(found), _target(task, found)]
     said.append(_left_out(found))
     said.append(_on_the_way(plan, found))
     if found.held_out:
@@ -62,6 +62,28 @@ def _outside(task: Task, found: Findings) -> str:
     return f"It lies beyond the declared space: {'; '.join(outside)}." if outside else ""
 
 
+def _code(found: Findings) -> str:
+    """Of edited code: how much it is, what its last change brings by itself, and whom it was chosen over."""
+    code = found.code
+    if code is None:
+        return ""
+    said = [f"Its code is that of {code.trial_id}: {code.state.size}"]
+    over = code.over_parent
+    made_from = "the base code" if code.parent is None else f"the code of {code.parent}, which it was made from"
+    if over is not None:
+        said.append(
+            f"against {made_from}, {over.estimate:+.4g} [{over.low:+.4g}, {over.high:+.4g}], {_percent(over)} interval "
+            f"over {_count(over.n, 'paired fresh seed')}: no claim, and nothing of the error budget"
+        )
+    elif found.sequential is not None and code.parent is not None:
+        said.append(f"it could not be held against {made_from}")
+    return f"{'; '.join([*said, *([code.chosen_over] if code.chosen_over else [])])}."
+
+
+def _percent(interval: Interval) -> str:
+    return f"{100 * interval.confidence:.3g} %"
+
+
 def _relation(task: Task, comparison: Comparison) -> str:
     by = "" if task.objective.min_effect == 0 else f" by more than {task.objective.min_effect:g}"
     match comparison:
@@ -80,7 +102,7 @@ def _difference(found: Findings) -> str:
     if interval is None:
         mean = sum(a - b for a, b in found.pairs.values) / n
         return f"best minus default {mean:+.4g} {pairs}, too few for an interval"
-    percent = f"{100 * interval.confidence:.3g} % interval"
+    percent = f"{_percent(interval)} interval"
     where = f"best minus default {interval.estimate:+.4g} [{interval.low:+.4g}, {interval.high:+.4g}]"
     return f"{where}, {percent} {pairs}"
 

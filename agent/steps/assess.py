@@ -12,6 +12,7 @@ from agent.deps import Deps
 from agent.planner.comparable import why_invalid
 from agent.planner.curve import Point, alike, last_finite, renamed_to
 from agent.planner.early_stop import STOPPED_EARLY
+from agent.planner.edited import left_unjudged, not_counted, why_not_counted
 from agent.planner.history import SLOT_NEEDED
 from agent.planner.objective import Reading, read_value
 from agent.state import AgentState
@@ -83,8 +84,11 @@ def _facts(trial: TrialView, job: JobView, nodes: Sequence[NodeView], deps: Deps
 
 
 def _look_again(deps: Deps) -> None:
-    """Trials whose data could not be looked at when they ended."""
+    """Trials whose data could not be looked at when they ended, and edited ones that the base now tells more of."""
     checked = [_valid_or_not(trial, deps) for trial in checked_later(deps)]
+    known = {trial.trial_id for trial in checked}
+    found = [(t, why) for t, why in not_counted(deps.task, deps.book.history()) if t.trial_id not in known]
+    checked += [_worthless(trial, why) for trial, why in found]
     lines = [
         Line(step="assess", text=f"{trial.trial_id} does not count any more: {trial.note}", trial_id=trial.trial_id)
         for trial in checked
@@ -94,14 +98,20 @@ def _look_again(deps: Deps) -> None:
 
 
 def _valid_or_not(trial: TrialView, deps: Deps) -> TrialView:
-    reason = why_invalid(trial.facts, deps.task)
-    if reason is None:
+    reason = why_invalid(trial.facts, deps.task) or why_not_counted(trial, deps.task, deps.book.history())
+    return trial if reason is None else _worthless(trial, reason)
+
+
+def _worthless(trial: TrialView, reason: str) -> TrialView:
+    note = reason if trial.value is None else f"{reason}; the value {trial.value:.6g} does not count"
+    return replace(trial, state=TrialState.INVALID, value=None, note=note)
+
+
+def _with_remark(trial: TrialView, remark: str | None) -> TrialView:
+    """Of a value that counts: what a reader should know beside it."""
+    if trial.value is None or remark is None:
         return trial
-    return replace(trial, state=TrialState.INVALID, value=None, note=_worthless(reason, trial.value))
-
-
-def _worthless(reason: str, value: float | None) -> str:
-    return reason if value is None else f"{reason}; the value {value:.6g} does not count"
+    return replace(trial, note=remark if trial.note is None else f"{trial.note}; {remark}")
 
 
 def _is_too_late(deps: Deps) -> bool:
@@ -136,7 +146,9 @@ def _judged(trial: TrialView, job: JobView, facts: TrialFacts, deps: Deps) -> Tr
         is_recalled=False,
         facts=facts,
     )
-    return judged if judged.value is None else _valid_or_not(judged, deps)
+    if judged.value is None:
+        return judged
+    return _with_remark(_valid_or_not(judged, deps), left_unjudged(judged, deps.task))
 
 
 def _reading(trial: TrialView, job: JobView, deps: Deps) -> Reading:

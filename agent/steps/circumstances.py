@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from agent.deps import Deps
 from agent.planner.comparable import MIXED
+from agent.planner.replicates import is_its_own
 from agent.store.fenced import Line
 from agent.store.views import TrialFacts, TrialState, TrialView
 from runtime_client.models import AttemptView, JobView, NodeView
@@ -32,19 +33,24 @@ def after_end(trial: TrialView, job: JobView, deps: Deps, nodes: Sequence[NodeVi
         device_model=model_of_all(trial, device_model(job, nodes)),
         is_alone=job.spec.compute.exclusive and not _is_disturbed(job, nodes),
         code=source.snapshot_id if source is not None else None,
-        run_seconds=_run_seconds(trial, job),
+        run_seconds=run_seconds(trial, job),
         peak_memory_mb=job.attempts[-1].peak_memory_mb if job.attempts else None,
         checkpoint_step=trial.facts.checkpoint_step if job.checkpoint_step is None else job.checkpoint_step,
     )
 
 
-def _run_seconds(trial: TrialView, job: JobView) -> float | None:
-    """Of a training that one attempt did from its start to its end; None: it was not so, or is not known."""
+def run_seconds(trial: TrialView, job: JobView) -> float | None:
+    """Of a training from its start to its end; None: something else interrupted it, or it is not known.
+
+    Attempts that it ended itself count all together: to ask for another start is no way to a longer training.
+    """
     started = [attempt for attempt in job.attempts if attempt.started_at is not None]
-    if job.state != "succeeded" or trial.facts.continues or len(started) != 1:
+    if job.state != "succeeded" or trial.facts.continues or not started:
         return None
-    (only,) = started
-    return None if only.started_at is None or only.ended_at is None else only.ended_at - only.started_at
+    if not all(is_its_own(attempt.exit_reason) for attempt in started[:-1]):
+        return None
+    took = [a.ended_at - a.started_at for a in started if a.started_at is not None and a.ended_at is not None]
+    return sum(took) if len(took) == len(started) else None
 
 
 def model_of_all(trial: TrialView, model: str | None) -> str | None:

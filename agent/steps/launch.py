@@ -9,11 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agent.deps import Deps
+from agent.planner.failure import NOT_SEALED
 from agent.planner.filler import to_cut
 from agent.planner.hour import fits
 from agent.planner.seeds import is_fresh
 from agent.state import AgentState, Outcome
 from agent.steps.circumstances import before_launch
+from agent.steps.code_states import code_root, tidy_up
 from agent.steps.leaving import hour_of, launched, put_back, wind_down
 from agent.steps.propose import n_free
 from agent.store.fenced import Line
@@ -82,7 +84,15 @@ def _submit(trials: list[TrialView], deps: Deps) -> bool:
     intended = deps.book.intend(before_launch(known, deps), held_out)
     session = deps.memory.session
     specs = [
-        trial_job(deps.task, session, trial, fence=deps.book.fence, before=before[trial.trial_id]) for trial in intended
+        trial_job(
+            deps.task,
+            session,
+            trial,
+            fence=deps.book.fence,
+            before=before[trial.trial_id],
+            code_root=code_root(trial, deps),
+        )
+        for trial in intended
     ]
     answers = submit_trials(deps.runtime, specs)
     lines: list[Line] = []
@@ -108,6 +118,7 @@ def _submit(trials: list[TrialView], deps: Deps) -> bool:
             text = f"{trial.trial_id} can not be submitted now: {answer.refusal}"
             lines.append(Line(step="launch", text=text, trial_id=trial.trial_id))
     deps.book.record([*going, *late, *refused], lines)
+    tidy_up(intended, deps)
     return bool(refused)
 
 
@@ -153,12 +164,14 @@ def _shown(value: object) -> str:
 
 
 def _refused(trial: TrialView, answer: Submitted, deps: Deps) -> TrialView:
+    is_unsealed = answer.code == NOT_SEALED
+    way_out = "; on your own risk, it runs with your rights by code.sandbox: user (docs/sandbox.md)"
     return replace(
         trial,
         state=TrialState.INVALID,
         is_submitting=False,
-        note=f"refused by the runtime: {answer.refusal}",
-        exit_reason="refused",
+        note=f"refused by the runtime: {answer.refusal}{way_out if is_unsealed else ''}",
+        exit_reason=NOT_SEALED if is_unsealed else "refused",
         ended_at=deps.clock(),
     )
 

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from agent.doctor.diagnosis import Diagnosis, FailureClass
 from agent.store.views import (
     ActivityView,
+    CodeFound,
     CodeState,
     Expected,
     FinalResult,
@@ -137,7 +138,19 @@ def result_from_json(data: dict[str, Any] | None) -> FinalResult | None:
         name: Interval(**data[name]) if data.get(name) is not None else None
         for name in ("best_mean", "default_mean", "difference", "estimate")
     }
-    return FinalResult(**{**data, **intervals})
+    code = data.get("code")
+    return FinalResult(**{**data, **intervals, "code": None if code is None else _code_found(code)})
+
+
+def _code_found(stored: dict[str, Any]) -> CodeFound:
+    over = stored["over_parent"]
+    return CodeFound(
+        **{**stored, "state": _code_state(stored["state"]), "over_parent": None if over is None else Interval(**over)}
+    )
+
+
+def _code_state(stored: dict[str, Any]) -> CodeState:
+    return CodeState(**{**stored, "files": tuple(stored["files"])})
 
 
 def facts_from_json(stored: dict[str, Any]) -> TrialFacts:
@@ -149,7 +162,7 @@ def facts_from_json(stored: dict[str, Any]) -> TrialFacts:
             "continues": tuple(stored.get("continues", ())),
             "expected": None if expected is None else Expected(**expected),
             "diagnosis": None if diagnosis is None else _diagnosis(diagnosis),
-            "edited": None if edited is None else CodeState(**{**edited, "files": tuple(edited["files"])}),
+            "edited": None if edited is None else _code_state(edited),
         }
     )
 

@@ -92,6 +92,12 @@ class CodeState:
         """Lines added and removed against the base."""
         return self.added + self.removed
 
+    @property
+    def size(self) -> str:
+        """`+12 -3 lines in model.py, optim.py`, against the base."""
+        named = ", ".join(self.files[:3]) + (f" and {len(self.files) - 3} more" if len(self.files) > 3 else "")
+        return f"+{self.added} -{self.removed} lines in {named}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialFacts:
@@ -116,7 +122,8 @@ class TrialFacts:
     continues: tuple[str, ...] = ()
     """Earlier jobs of it, oldest first, that had to leave at the end of a night: its job goes on where they were."""
     run_seconds: float | None = None
-    """From the start of the command to its end, where one attempt did it all; None: not known, or interrupted."""
+    """From the start of the command to its end, attempts that it ended itself together; None: not known, or something
+    else interrupted it."""
     peak_memory_mb: float | None = None
     """Most memory of this machine that the processes of its last attempt held at once; None: not known."""
     checkpoint_step: int | None = None
@@ -238,6 +245,22 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CodeFound:
+    """The edited code that a session chose."""
+
+    trial_id: str
+    """The trial that tried it first."""
+    state: CodeState
+    parent: str | None
+    """Id of the trial whose code it was made from; None: the base."""
+    over_parent: Interval | None
+    """Best minus the code that it was made from, with the same parameters and over paired fresh seeds, in the metric's
+    own units: an interval and no claim. None: that is `difference`, or pairs are missing."""
+    chosen_over: str = ""
+    """Which leader was passed over for it, and by which rule, in words; empty: it led."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FinalResult:
     """What a session found, by code."""
 
@@ -271,6 +294,8 @@ class FinalResult:
     """What the best configuration is worth, free of the luck by which it was chosen as far as `basis` says."""
     basis: str | None = None
     """fresh, shrunk or as_measured: what `estimate` rests on."""
+    code: CodeFound | None = None
+    """Of the best configuration, where it runs edited code; None: it runs the session's base."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

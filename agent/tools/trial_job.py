@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from agent.planner.budget import device_seconds_at_most
 from agent.planner.comparable import needs_exclusive
 from agent.planner.configuration import default_params
 from agent.store.views import ParamValue, Purpose, SessionView, TrialView
 from agent.task import Task
-from runtime_client.models import Compute, DependsOn, JobSpec, JobView, SessionFence, SuccessCriteria, Worth
+from runtime_client.models import (
+    CodeSource,
+    Compute,
+    DependsOn,
+    JobSpec,
+    JobView,
+    Sandbox,
+    SessionFence,
+    SnapshotMode,
+    SuccessCriteria,
+    Worth,
+)
 
 IDLE_CLASS = "exploratory"
 """Of work for slots that have nothing else to do, whatever the class of the task."""
@@ -20,12 +34,19 @@ def metric_of(task: Task, trial: TrialView) -> str:
 
 
 def trial_job(
-    task: Task, session: SessionView, trial: TrialView, *, fence: int, before: JobView | None = None
+    task: Task,
+    session: SessionView,
+    trial: TrialView,
+    *,
+    fence: int,
+    before: JobView | None = None,
+    code_root: Path | None = None,
 ) -> JobSpec:
     """The submission of a trial. The same trial and submission number give the same idempotency token.
 
     Args:
         before: the job that it goes on from, with the code that it began with; None: it begins.
+        code_root: folder with the code of this trial; None: that of the task.
     """
     parameters: dict[str, ParamValue] = dict(task.job.parameters)
     if task.fidelity is not None:
@@ -38,7 +59,8 @@ def trial_job(
         command=task.job.command,
         compute=_alone_if_needed(task.job.compute, task),
         environment=task.job.environment,
-        code_source=task.job.code_source if before is None else before.spec.code_source,
+        code_source=_code_of(task, code_root) if before is None else before.spec.code_source,
+        **_shut_off(task),
         finish_by=session.finish_by,
         continues=None if before is None else before.job_id,
         parameters=parameters,
@@ -72,6 +94,22 @@ def trial_job(
         ),
         idempotency_token=f"{session.key}/{trial.trial_id}/{trial.purpose.value}/{trial.submission}",
     )
+
+
+def _code_of(task: Task, root: Path | None) -> CodeSource | None:
+    """Edited code always runs from a snapshot: its folder goes when it was taken."""
+    source = task.job.code_source
+    if root is None or source is None:
+        return source
+    return source.model_copy(update={"root_path": str(root), "snapshot": SnapshotMode.AUTO})
+
+
+def _shut_off(task: Task) -> dict[str, Any]:
+    """How far the training jobs of code trials are, base ones too: all are measured under the same conditions."""
+    if task.code is None or task.code.sandbox != "sealed":
+        return {}
+    data = [source.path for source in task.data if source.fingerprint != "label"]
+    return {"sandbox": Sandbox.SEALED, "readable": (*task.code.readable, *data)}
 
 
 def _origin_tags(trial: TrialView) -> dict[str, str]:

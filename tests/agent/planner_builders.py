@@ -23,14 +23,18 @@ def a_trial(
     is_submitting: bool = False,
     facts: TrialFacts | None = None,
 ) -> TrialView:
-    """Measured when it has a value; else as `state` says (launched by default). 10 device-seconds, none if proposed."""
+    """Measured when it has a value; else as `state` says (launched by default). 10 device-seconds, none if proposed.
+
+    Its configuration is that of its parameters, and of the code that its facts name.
+    """
     point = canonical(params, task)
+    known = facts or TrialFacts()
     found = state or (TrialState.MEASURED if value is not None else TrialState.LAUNCHED)
     return TrialView(
         trial_id=f"s1-t{number}",
         session_id="s1",
         number=number,
-        configuration=configuration_id(point),
+        configuration=configuration_id(point, known.edited),
         params=point,
         seed=seed,
         purpose=purpose,
@@ -46,7 +50,7 @@ def a_trial(
         launched_at=None,
         ended_at=None,
         is_submitting=is_submitting,
-        facts=facts or TrialFacts(),
+        facts=known,
     )
 
 

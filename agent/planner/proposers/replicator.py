@@ -6,8 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.planner.history import History, Proposal
-from agent.store.views import ParamValue, Purpose
+from agent.store.views import CodeState, ParamValue, Purpose, TrialFacts
 from agent.task import Task
+
+_WHY = {
+    "best": "the best configuration: its search value is biased by the choice",
+    "default": "the default configuration: its search value is biased by the choice",
+    "parent": "the code that the best was made from: what its last change brings by itself",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,15 +21,17 @@ class Arm:
     """One side of a comparison."""
 
     name: str
-    """`best` or `default`."""
+    """`best`, `default` or `parent`."""
     params: dict[str, ParamValue]
     configuration: str
+    edited: CodeState | None = None
+    """The code that it runs; None: the base, or that of a configuration which is known already."""
 
 
 class Replicator:
     """Asks for what is missing of one arm on the given seeds."""
 
-    def __init__(self, task: Task, arm: Arm, seeds: Sequence[int], hypothesis: str) -> None:
+    def __init__(self, task: Task, arm: Arm, seeds: Sequence[int], hypothesis: str | None) -> None:
         self._task = task
         self._arm = arm
         self._seeds = seeds
@@ -46,8 +54,9 @@ class Replicator:
                 seed=seed,
                 purpose=Purpose.REPLICATE,
                 suggested_by="replicator",
-                why=f"fresh seed {seed} for the {arm.name} configuration: its search value is biased by the choice",
+                why=f"fresh seed {seed} for {_WHY[arm.name]}",
                 hypothesis=self._hypothesis,
+                facts=TrialFacts(edited=arm.edited),
             )
             for seed in missing[: max(n, 0)]
         ]

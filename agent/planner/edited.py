@@ -1,0 +1,123 @@
+"""When the value of a trial of edited code counts: what an edit could gain by beside being better. Pure.
+
+Training longer, being the luck of one seed, and saying of itself how good it is. What a value is read from, and that it
+is a finite number, holds for every trial (`objective`), and so do data and devices (`comparable`).
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping
+
+from agent.planner.configuration import configuration_id
+from agent.planner.history import History
+from agent.planner.standings import once_per_history
+from agent.store.views import Purpose, TrialState, TrialView
+from agent.task import Task
+
+START_S = 1.0
+"""Seconds by which two starts on a busy machine may differ; they are nobody's gain."""
+N_ALIKE = 3
+"""Equal values on so many seeds are no chance where the base's all differ."""
+N_ALIKE_COARSE = 6
+"""The same where the base's are equal now and then: a metric of few steps."""
+
+Values = Mapping[str, Mapping[int, float]]
+
+
+def why_not_counted(trial: TrialView, task: Task, history: History) -> str | None:
+    """Why the value of a trial of edited code is worth nothing, in words; None: it counts, as far as is known by now.
+
+    What can not be held against the base yet is judged when the base is known: by `not_counted`.
+    """
+    if trial.facts.edited is None:
+        return None
+    if trial.facts.scorer is None:
+        return "what edited code says of itself is no measurement: it has to come from the task's scorer (`score`)"
+    return _too_slow(trial, task, history) or _seed_unused(trial, task, history)
+
+
+def not_counted(task: Task, history: History) -> Iterator[tuple[TrialView, str]]:
+    """Measured trials of edited code whose values are found to be worth nothing by now, and why."""
+    if task.code is None:
+        return
+    for trial in history.trials:
+        if trial.facts.edited is not None and trial.state is TrialState.MEASURED:
+            reason = why_not_counted(trial, task, history)
+            if reason is not None:
+                yield trial, reason
+
+
+def left_unjudged(trial: TrialView, task: Task) -> str | None:
+    """What of a valid trial of edited code was not looked at, and why; None: nothing, or it is no such trial."""
+    if trial.facts.edited is None or task.code is None or task.code.max_slowdown is None:
+        return None
+    if trial.facts.run_seconds is not None:
+        return None
+    return "its training was interrupted, so how long it took was not held against the base (code.max_slowdown)"
+
+
+def base_seconds(trial: TrialView, task: Task, history: History) -> float | None:
+    """Median run time of the base code: with the trial's parameters, or with any where it never ran with these.
+
+    None: nothing is known of it yet.
+    """
+    times = _base_times(task, history)
+    own = times.get(configuration_id(trial.params))
+    every = own or [seconds for found in times.values() for seconds in found]
+    return statistics.median(every) if every else None
+
+
+def _too_slow(trial: TrialView, task: Task, history: History) -> str | None:
+    most, took_s = None if task.code is None else task.code.max_slowdown, trial.facts.run_seconds
+    base_s = None if most is None or took_s is None else base_seconds(trial, task, history)
+    if most is None or took_s is None or base_s is None or took_s <= most * base_s + START_S:
+        return None
+    return (
+        f"it trained {_seconds(took_s)}, the base {_seconds(base_s)}: more than {most:g} times as long "
+        "(code.max_slowdown), so what it gains may be the time alone"
+    )
+
+
+def _seed_unused(trial: TrialView, task: Task, history: History) -> str | None:
+    values = _by_seed(task, history)
+    own = {**values.get(trial.configuration, {}), **({} if trial.value is None else {trial.seed: trial.value})}
+    base = values.get(configuration_id(trial.params)) or max(_of_base(task, history), key=len, default={})
+    n_base, n_different = len(base), len(set(base.values()))
+    needed = N_ALIKE if n_different == n_base else N_ALIKE_COARSE
+    if len(set(own.values())) != 1 or len(own) < needed or n_base < N_ALIKE or n_different < 2:
+        return None
+    return (
+        f"it gave the same value on {len(own)} seeds, where the base's differ: it does not use its seed, so its luck "
+        "can not be told from its worth"
+    )
+
+
+@once_per_history
+def _base_times(task: Task, history: History) -> dict[str, list[float]]:
+    """Run times of the base code's measured trials, by configuration."""
+    found: dict[str, list[float]] = {}
+    for trial in history.trials:
+        is_known = trial.state is TrialState.MEASURED and trial.purpose is not Purpose.HELD_OUT
+        if trial.facts.edited is None and is_known and trial.facts.run_seconds is not None:
+            found.setdefault(trial.configuration, []).append(trial.facts.run_seconds)
+    return found
+
+
+@once_per_history
+def _by_seed(task: Task, history: History) -> Values:
+    """Measured values of the objective, by configuration and seed."""
+    found: dict[str, dict[int, float]] = {}
+    for trial in history.trials:
+        if trial.state is TrialState.MEASURED and trial.value is not None and trial.purpose is not Purpose.HELD_OUT:
+            found.setdefault(trial.configuration, {})[trial.seed] = trial.value
+    return found
+
+
+def _of_base(task: Task, history: History) -> list[Mapping[int, float]]:
+    edited = {trial.configuration for trial in history.trials if trial.facts.edited is not None}
+    return [values for name, values in _by_seed(task, history).items() if name not in edited]
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.3g} s"
