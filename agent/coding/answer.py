@@ -11,7 +11,9 @@ from agent.llm.form import Beside
 from agent.task import Task
 from agent.thinking.ideas import Part, Scalar, as_mapping, values_of
 
-_JSON = re.compile(r"^[ \t]*```[ \t]*json[c5]?[ \t]*\n(.*?)^[ \t]*```[ \t]*$\n?", re.MULTILINE | re.DOTALL | re.IGNORECASE)
+_JSON = re.compile(
+    r"^[ \t]*```[ \t]*json[c5]?[ \t]*\n(.*?)^[ \t]*```[ \t]*$\n?", re.MULTILINE | re.DOTALL | re.IGNORECASE
+)
 _EDIT = re.compile(r"^(?:<<<< (?:edit|new) \S|<<<<<<< SEARCH|--- \S.*\n\+\+\+ \S)", re.MULTILINE)
 
 

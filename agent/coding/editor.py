@@ -1,4 +1,4 @@
-"""`Editor`: an edit as text becomes a state of the code, or a sentence that says why not. The shell around the workshop.
+"""`Editor`: an edit as text becomes a state of the code, or a sentence that says why not. The shell of the workshop.
 
 May be used by several threads.
 """

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from agent.code_trials import CODER
 from agent.coding.answer import BESIDE, Edit, edit_of
 from agent.coding.checking import Made, made_of
 from agent.coding.context import edit_prompt
 from agent.coding.editor import Editor
 from agent.coding.parents import Parent, drawn
 from agent.coding.room import answer_tokens, edit_prompt_limit
-from agent.code_trials import CODER
 from agent.llm.ladder import Asker
 from agent.planner.ranking import ranking
 from agent.task import Task
@@ -21,8 +21,8 @@ from agent.thinking.errand import Answered, answered
 from prompts import Rendered
 
 _NO_ROOM = (
-    "the model is not asked for edits: the editable files do not fit into {limit} tokens beside its answer, not even their "
-    "definitions; raise model.context_tokens, lower model.max_tokens, or name fewer files in code.editable"
+    "the model is not asked for edits: the editable files do not fit into {limit} tokens beside its answer, not even "
+    "their definitions; raise model.context_tokens, lower model.max_tokens, or name fewer files in code.editable"
 )
 
 

@@ -1,4 +1,4 @@
-"""Whose code an edit begins from: mostly the leader's, sometimes another good one's, so that edits grow a tree. Pure."""
+"""Whose code an edit begins from: mostly the leader's, sometimes another good one's, so that a tree grows. Pure."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ def _of_rank(task: Task, history: History) -> Sequence[Parent]:
             first.setdefault(trial.configuration, trial)
     found: dict[str | None, Parent] = {}
     for standing in ranking(task, history).standings:
-        trial = first.get(standing.configuration)
-        if trial is not None:
-            tree = None if trial.facts.edited is None else trial.facts.edited.tree
-            found.setdefault(tree, _of(trial))
+        known = first.get(standing.configuration)
+        if known is not None:
+            tree = None if known.facts.edited is None else known.facts.edited.tree
+            found.setdefault(tree, _of(known))
     base = found.get(None) or _base(task, history)
     best = list(found.values())[: len(_WEIGHTS)]
     return best if base in best else [*best[: len(_WEIGHTS) - 1], base]
@@ -90,6 +90,4 @@ def _base(task: Task, history: History) -> Parent:
     """The unchanged code, with the best parameters that are known for it."""
     own = history.of_base()
     leader = ranking(task, own).leader
-    return Parent(
-        name=BASE, params=best_params(task, own), code=None, value=None if leader is None else leader.mean
-    )
+    return Parent(name=BASE, params=best_params(task, own), code=None, value=None if leader is None else leader.mean)

@@ -121,9 +121,7 @@ class Question(Generic[T]):
         rest, outside = beside.apart(without_thoughts(text))
         return self._from_text(rest, answer.raw, was_cut=was_cut, more={beside.field: outside}) if outside else answer
 
-    def _from_text(
-        self, text: str, raw: str, *, was_cut: bool, more: Mapping[str, object] | None = None
-    ) -> Answer[T]:
+    def _from_text(self, text: str, raw: str, *, was_cut: bool, more: Mapping[str, object] | None = None) -> Answer[T]:
         try:
             found: Sequence[Found] = candidates(text)
         except Unreadable as error:

@@ -55,9 +55,7 @@ def recent(task: Task, history: History, n: int) -> Table:
 def running(task: Task, history: History, n: int) -> Table:
     """What is under way or waits, the newest first: nobody needs to suggest it again."""
     open_ones = [trial for trial in reversed(history.search) if not trial.is_ended]
-    rows = tuple(
-        (t.trial_id, "runs" if t.is_in_flight else "waits", what_text(t, task), _by(t)) for t in open_ones[:n]
-    )
+    rows = tuple((t.trial_id, "runs" if t.is_in_flight else "waits", what_text(t, task), _by(t)) for t in open_ones[:n])
     columns = ("trial", "state", "parameters", "by")
     return Table(name="under way", columns=columns, rows=rows, note=more(len(open_ones), len(rows), "trials"))
 
