@@ -33,14 +33,14 @@ class Edit(Part):
         json_schema_extra={"additionalProperties": False, "required": ["why", "edit"]},
     )
 
-    why: str = Field(description="in one sentence, what is changed and why it should help")
+    why: str = Field(description="what is changed and why, one sentence")
     parent: Annotated[str, BeforeValidator(as_text)] = Field(
-        default="", description="base or a trial's id: whose code the edit is of; empty: of the code that is shown"
+        default="", description="base or a trial's id; empty: the code that is shown"
     )
-    gain: float | None = Field(default=None, description="expected gain over the base code; positive is better")
-    chance: float | None = Field(default=None, description="from 0 to 1: that it beats the base code")
+    gain: float | None = Field(default=None, description="expected, over the base")
+    chance: float | None = Field(default=None, description="0 to 1: that it beats the base")
     parameters: Annotated[dict[str, Scalar], BeforeValidator(as_mapping)] = Field(default_factory=dict)
-    edit: Annotated[str, BeforeValidator(as_text)] = Field(default="", description="the edit, as blocks")
+    edit: Annotated[str, BeforeValidator(as_text)] = Field(default="", description="blocks")
 
 
 def edit_of(task: Task) -> type[Edit]:

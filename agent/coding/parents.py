@@ -71,13 +71,13 @@ def _of_rank(task: Task, history: History) -> Sequence[Parent]:
     for trial in history.search:
         if trial.is_ended:
             first.setdefault(trial.configuration, trial)
+    base = _base(task, history)
     found: dict[str | None, Parent] = {}
     for standing in ranking(task, history).standings:
         known = first.get(standing.configuration)
         if known is not None:
-            tree = None if known.facts.edited is None else known.facts.edited.tree
-            found.setdefault(tree, _of(known))
-    base = found.get(None) or _base(task, history)
+            code = known.facts.edited
+            found.setdefault(None if code is None else code.tree, base if code is None else _of(known))
     best = list(found.values())[: len(_WEIGHTS)]
     return best if base in best else [*best[: len(_WEIGHTS) - 1], base]
 

@@ -16,7 +16,7 @@ from agent.thinking.room import CONTEXT_TOKENS, MARGIN_TOKENS
 PROMPT_TOKENS = 24_000
 """The most that a prompt has: code is longer than tables."""
 _LEAST_ANSWER = 512
-_PART = 6
+_PART = 8
 """Of a small context an answer has at most one part in so many: the code has to be seen too."""
 
 

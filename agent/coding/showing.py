@@ -13,7 +13,9 @@ from prompts import Fenced
 _DEFINITION = re.compile(r"[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]")
 _DECORATOR = re.compile(r"[ \t]*@")
 _LINES = 20
-"""Of a part of a file that has no definitions."""
+"""Of a part at most."""
+_GAP_TOKENS = 14
+"""Of the line that says how many are left out."""
 _FRAME_TOKENS = 45
 """Of the two lines around a file."""
 
@@ -29,16 +31,12 @@ class Shown:
 class _Part:
     path: str
     lines: tuple[str, ...]
+    n_head: int
+    """So many first lines are shown in any case: they say what the part is."""
 
     @property
-    def short(self) -> str:
-        """Its first line alone, and how many were left out."""
-        n_left = len(self.lines) - 1
-        return self.lines[0] if n_left < 1 else f"{self.lines[0]}\n[... {n_left} lines left out ...]"
-
-    @property
-    def whole(self) -> str:
-        return "\n".join(self.lines)
+    def head(self) -> tuple[str, ...]:
+        return self.lines[: self.n_head]
 
 
 def shown(sources: Mapping[str, bytes], *, limit: int, turn: int) -> Shown | None:
@@ -47,22 +45,40 @@ def shown(sources: Mapping[str, bytes], *, limit: int, turn: int) -> Shown | Non
     Where parts have to be left out, each turn begins with another one, so that over several turns all are seen.
     """
     parts = [part for path in sorted(sources) for part in _parts(path, sources[path])]
-    sizes = [(tokens_of(part.short), tokens_of(part.whole)) for part in parts]
-    left = limit - _FRAME_TOKENS * len(sources) - sum(short for short, _ in sizes)
-    if left < 0:
-        return None
+    short = [tokens_of("\n".join(part.head)) + _GAP_TOKENS for part in parts]
+    more = [tokens_of("\n".join(part.lines)) - size for part, size in zip(parts, short, strict=True)]
+    left = limit - _FRAME_TOKENS * len(sources) - sum(short)
     whole: set[int] = set()
     for step in range(len(parts)):
         at = (turn + step) % len(parts)
-        more = sizes[at][1] - sizes[at][0]
-        if more <= left:
+        if more[at] <= left:
             whole.add(at)
-            left -= more
-    texts: dict[str, list[str]] = {path: [] for path in sorted(sources)}
-    for at, part in enumerate(parts):
-        texts[part.path].append(part.whole if at in whole else part.short)
-    blocks = [_block(path, "\n".join(lines)) for path, lines in texts.items()]
+            left -= more[at]
+    if left < 0:
+        return None
+    texts = {
+        path: _text([(p, at in whole) for at, p in enumerate(parts) if p.path == path]) for path in sorted(sources)
+    }
+    blocks = [_block(path, text) for path, text in texts.items()]
     return Shown(text=Fenced("\n\n".join(blocks)), is_whole=len(whole) == len(parts))
+
+
+def _text(parts: list[tuple[_Part, bool]]) -> str:
+    """Parts one after the other; of those that are not whole, how many lines are left out in a row."""
+    lines: list[str] = []
+    n_left = 0
+    for part, is_whole in parts:
+        seen = part.lines if is_whole else part.head
+        if seen and n_left:
+            lines.append(_gap(n_left))
+            n_left = 0
+        lines += seen
+        n_left += len(part.lines) - len(seen)
+    return "\n".join([*lines, *([_gap(n_left)] if n_left else [])])
+
+
+def _gap(n_lines: int) -> str:
+    return f"[... {n_lines} lines left out ...]"
 
 
 def _block(path: str, text: str) -> Fenced:
@@ -73,19 +89,25 @@ def _parts(path: str, content: bytes) -> list[_Part]:
     try:
         text = content.decode()
     except UnicodeDecodeError:
-        return [_Part(path=path, lines=("(no text: it can not be edited)",))]
+        return [_Part(path=path, lines=("(no text: it can not be edited)",), n_head=1)]
     lines = clean(text.removesuffix("\n")).split("\n")
-    begins = sorted({0, *_beginnings(lines)})
-    ends = [*begins[1:], len(lines)]
-    return [_Part(path=path, lines=tuple(lines[begin:end])) for begin, end in zip(begins, ends, strict=True)]
-
-
-def _beginnings(lines: list[str]) -> list[int]:
-    """Lines at which definitions begin, with their decorators; where there are none, every so many lines."""
+    heads = _heads(lines)
+    begins = sorted({0, *heads})
     found = []
+    for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True):
+        for at in range(begin, end, _LINES):
+            piece = tuple(lines[at : min(at + _LINES, end)])
+            found.append(_Part(path=path, lines=piece, n_head=heads.get(at, 0)))
+    return found
+
+
+def _heads(lines: list[str]) -> dict[int, int]:
+    """Where definitions begin, and how many lines that takes with their decorators."""
+    found = {}
     for at, line in enumerate(lines):
         if _DEFINITION.match(line):
-            while at > 0 and _DECORATOR.match(lines[at - 1]):
-                at -= 1
-            found.append(at)
-    return found or list(range(0, len(lines), _LINES))
+            first = at
+            while first > 0 and _DECORATOR.match(lines[first - 1]):
+                first -= 1
+            found[first] = at - first + 1
+    return found
