@@ -24,6 +24,7 @@ from runtime_client.protocol import Runtime
 if TYPE_CHECKING:
     from agent.doctor.second import SecondOpinions
     from agent.edits.workshop import Workshop
+    from agent.pinned_scorer import PinnedScorer
     from agent.thinking.thinker import ModelThinker
 
 
@@ -54,6 +55,8 @@ class Memory:
     """What was said already about searches that bring nothing new: step and surface."""
     suggested: frozenset[str] = frozenset()
     """Trials made of people's ideas: they are launched first."""
+    newest_suggestion: int = 0
+    """Number of the newest idea from outside of the session that was looked at."""
     waiting: frozenset[str] = frozenset()
     """Proposed trials that wait for a person's answer: they hold no slot, and others are made ready beside them."""
     gates: tuple[Gate, ...] = ()
@@ -90,6 +93,8 @@ class Deps:
     """By a person: only people and outside agents suggest."""
     lessons: LessonBook
     data: DataFingerprints = field(default_factory=DataFingerprints)
+    scorer: PinnedScorer | None = None
+    """What measures, kept apart from the training; None: the training's own code does, or there is no scorer."""
     workshop: Workshop | None = None
     """The states of the code that trials run; None: the task changes no code."""
     write_report: Callable[[SessionView], str | None] | None = None

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from agent.edits.workshop import Workshop
     from agent.graph import Graph
     from agent.llm.ladder import Asker
+    from agent.pinned_scorer import PinnedScorer
     from agent.proposers import OpenAsker
 
 _RECURSION_LIMIT = 30
@@ -253,6 +254,7 @@ def _opened(
         is_taken_over=course.is_taken_over,
         lessons=lessons,
         data=DataFingerprints(sources=task.data, monotonic=deps.monotonic),
+        scorer=_open_scorer(task, deps.folder / f"{session.session_id}.scorer"),
         write_report=deps.write_report,
     )
     opened.append(graph_deps)
@@ -281,6 +283,22 @@ def _open_workshop(task: Task, home: Path, record: SessionRecord) -> Workshop | 
     if is_new and workshop.note is not None:
         record.say([Line(step="session", text=workshop.note)])
     return workshop
+
+
+def _open_scorer(task: Task, place: Path) -> PinnedScorer | None:
+    """What measures, kept apart from the training; None: nothing asks for that.
+
+    Raises:
+        _CanNotBegin: it can not be kept as it is.
+    """
+    from agent.pinned_scorer import PinnedScorer, ScorerRefused, is_pinned
+
+    if not is_pinned(task):
+        return None
+    try:
+        return PinnedScorer.open(place, task)
+    except ScorerRefused as error:
+        raise _CanNotBegin(f"{error}; then start a new session") from error
 
 
 def _asker_opener(folder: Path, opened: Sequence[Deps], until: ExitStack) -> OpenAsker:
@@ -360,11 +378,12 @@ def _wait(state: AgentState, graph_deps: Deps, waiter: Waiter, deps: SessionDeps
 
 
 def _has_news(graph_deps: Deps) -> bool:
-    """A slow proposer is done thinking, or a person has answered or said something."""
-    if graph_deps.steering.has_news:
+    """A slow proposer is done thinking, or somebody has answered, suggested or said something."""
+    memory = graph_deps.memory
+    if graph_deps.steering.has_news or graph_deps.record.newest_suggestion() > memory.newest_suggestion:
         return True
-    open_gates = graph_deps.memory.open_gates
-    return graph_deps.memory.has_thoughts or bool(open_gates and graph_deps.gates.has_answers(sorted(open_gates)))
+    open_gates = memory.open_gates
+    return memory.has_thoughts or bool(open_gates and graph_deps.gates.has_answers(sorted(open_gates)))
 
 
 def _newest_plan(writer: FencedWriter, task: Task) -> Plan:

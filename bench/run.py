@@ -52,6 +52,8 @@ MEASURES = {
     "model.strong_ratio": "model:strong_ratio",
     "model.strong_share": "model:strong_share",
     "model.weak_ratio": "model:weak_ratio",
+    "model.lost_turns_percent": "live:lost_turns_percent",
+    "model.live_difference": "live:live_difference",
     "agent.null_sessions_percent": "trust:null_sessions_percent",
     "agent.power_percent": "trust:power_percent",
     "sweeps.nights": "nights:nights",

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, create_model
 
 from agent.llm.form import Beside
 from agent.task import Task
-from agent.thinking.ideas import Part, Scalar, as_mapping, values_of
+from agent.thinking.ideas import Part, Scalar, Sentence, as_mapping, values_of
 
 _JSON = re.compile(
     r"^[ \t]*```[ \t]*json[c5]?[ \t]*\n(.*?)^[ \t]*```[ \t]*$\n?", re.MULTILINE | re.DOTALL | re.IGNORECASE
@@ -33,7 +33,7 @@ class Edit(Part):
         json_schema_extra={"additionalProperties": False, "required": ["why", "edit"]},
     )
 
-    why: str = Field(description="what is changed and why, one sentence")
+    why: Sentence = Field(description="what is changed and why, one sentence")
     parent: Annotated[str, BeforeValidator(as_text)] = Field(
         default="", description="base or a trial's id; empty: the code that is shown"
     )

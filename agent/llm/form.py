@@ -19,6 +19,7 @@ from prompts import Rendered
 TOOL_NAME = "answer"
 MENU_TOKENS = 256
 """Of an answer that is a few numbers."""
+_CUT_EARLY = "it ends before it says anything"
 _QUOTED_CHARACTERS = 4_000
 """Of an unusable answer that is shown again."""
 
@@ -129,7 +130,9 @@ class Question(Generic[T]):
         problems: tuple[str, ...] = ()
         for one in found:
             fitted = fit({**one.value, **more} if more and isinstance(one.value, dict) else one.value, self.reply)
-            if fitted.value is not None:
+            if one.was_cut and fitted.value is not None and fitted.value == empty(self.reply):
+                problems = problems or (_CUT_EARLY,)
+            elif fitted.value is not None:
                 return Answer(value=fitted.value, raw=raw)
             problems = problems or fitted.problems
         return Answer(value=None, problems=problems, raw=raw, was_cut=was_cut)

@@ -16,6 +16,7 @@ from typing import Generic
 from agent.llm.chat import ChatModel, Judged, ModelError, Outcome, Reply, Request, Trouble
 from agent.llm.form import Beside, Question
 from agent.llm.menu import MenuItem
+from agent.llm.pace import N_CALLS, patience_s
 from agent.llm.rung import Rung
 from agent.llm.shape import T
 from agent.llm.standing import RUNGS, Standing, Steps, Tried, after, stood
@@ -30,7 +31,7 @@ _SILENCES: dict[Trouble | None, str] = {
     Trouble.UNAUTHORIZED: "its endpoint does not take the key; check model.key_env or model.key_file",
     Trouble.UNKNOWN_MODEL: "its endpoint does not know it; check model.name",
     Trouble.RATE_LIMITED: "its endpoint takes no more calls for now",
-    Trouble.TIMED_OUT: "it took longer than model.call_seconds",
+    Trouble.TIMED_OUT: "it gave no answer in time; model.call_seconds gives it more",
     Trouble.TOO_LONG: "the prompt did not fit its context; check model.context_tokens",
     Trouble.OVER_BUDGET: "the budget for models is used up",
     Trouble.FAILED: "its endpoint failed",
@@ -47,8 +48,8 @@ _WORDS = {
 class Asking:
     """How a model is asked."""
 
-    call_s: float = 120.0
-    """For one question with all its calls."""
+    call_s: float | None = None
+    """For one question with all its calls, in seconds; None: by how long its calls take (`agent.llm.pace`)."""
     max_tokens: int = 1024
     """Of one answer."""
     temperature: float | None = None
@@ -100,12 +101,14 @@ class Asker:
         *,
         judged: Judged | None = None,
         past: Iterable[Tried] = (),
+        took_s: Iterable[float] = (),
         now: Callable[[], float] = time.time,
     ) -> None:
         """
         Args:
             judged: The accounts, which are told which replies could not be used.
             past: What became of the calls of this session before, the oldest first.
+            took_s: How long they took, in seconds.
             now: Seconds since the epoch.
         """
         self._model = model
@@ -114,6 +117,7 @@ class Asker:
         self._now = now
         self._lock = threading.Lock()
         self._standing = stood(self._settings.steps, past)
+        self._took_s = deque(took_s, maxlen=N_CALLS)
         self._news: deque[str] = deque(maxlen=_MAX_NEWS)
         self._forces_calls = True
         """The endpoint is asked to hold the model to a tool call; False once that was refused and asking alone did."""
@@ -176,7 +180,7 @@ class Asker:
             lambda request, left_s: self._complete(request, left_s, on_text),
             self._record,
             now=self._now,
-            call_s=self._settings.call_s,
+            call_s=self._patience_s(),
             must_call=self._forces_calls,
             review=review,
         )
@@ -214,8 +218,17 @@ class Asker:
             self._forces_calls = turn.must_call
         return ended
 
+    def _patience_s(self) -> float:
+        with self._lock:
+            return patience_s(self._settings.call_s, tuple(self._took_s))
+
     def _complete(self, request: Request, left_s: float, on_text: Callable[[str], None] | None) -> Reply:
-        return self._model.complete(request, deadline_s=left_s, on_text=on_text)
+        began = self._now()
+        try:
+            return self._model.complete(request, deadline_s=left_s, on_text=on_text)
+        finally:
+            with self._lock:
+                self._took_s.append(max(0.0, self._now() - began))
 
     def _record(self, tried: Tried, reply: Reply | None, note: str | None) -> None:
         with self._lock:

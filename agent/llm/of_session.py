@@ -38,4 +38,5 @@ def open_asker(
     until.callback(model.close)
     calls = model_calls_of(writer.store, writer.session_id)
     past = [one for call in calls if (one := tried(call.rung, call.outcome, call.at)) is not None]
-    return Asker(model, asking(task.model), judged=model, past=past, now=writer.store.clock)
+    took_s = [call.took_s for call in calls]
+    return Asker(model, asking(task.model), judged=model, past=past, took_s=took_s, now=writer.store.clock)

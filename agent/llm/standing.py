@@ -24,6 +24,8 @@ class Steps:
     """Never asked by a better one than this."""
     n_unusable: int = 4
     """Unusable answers in a row that cost a rung; each answer that is asked for again counts."""
+    n_rescued: int = 2
+    """Questions that a worse rung had to answer, which cost a rung too, unless `n_good` used answers lie between."""
     n_good: int = 20
     """Used answers after which the next better rung is tried, once."""
     up_s: float = 1800.0
@@ -57,8 +59,10 @@ class Standing:
     rung: Rung
     n_unusable: int = 0
     """In a row, on this rung."""
+    n_rescued: int = 0
+    """Questions that a worse rung had to answer, since it came to this rung or proved good on it."""
     n_good: int = 0
-    """Since it came to this rung, or last tried a better one in vain."""
+    """Since it came to this rung, last tried a better one in vain, or was last rescued by a worse one."""
     since: float = 0.0
     """When it came to this rung, or last tried a better one in vain."""
     n_vain: int = 0
@@ -144,15 +148,25 @@ def _used(standing: Standing, call: Tried, steps: Steps) -> Standing:
     if RUNGS.index(call.rung) < RUNGS.index(standing.rung):
         return Standing(rung=call.rung, since=call.at, n_vain=standing.n_vain, is_new=True, n_good=1)
     if call.rung is not standing.rung:
-        return standing  # A worse rung, as the last resort of one question: says nothing of this one.
+        return _rescued(standing, call, steps)
     stays = standing.is_new and standing.n_good + 1 >= steps.n_good
     return replace(
         standing,
         n_unusable=0,
         n_good=standing.n_good + 1,
+        n_rescued=0 if standing.n_good + 1 >= steps.n_good else standing.n_rescued,
         is_new=standing.is_new and not stays,
         n_vain=0 if stays else standing.n_vain,
     )
+
+
+def _rescued(standing: Standing, call: Tried, steps: Steps) -> Standing:
+    """A worse rung answered as the last resort of a question; a menu always does, and says nothing of this rung."""
+    if call.rung is Rung.MENU:
+        return standing
+    if standing.n_rescued + 1 >= steps.n_rescued:
+        return _lower(standing, Tried(rung=standing.rung, outcome=Outcome.UNUSABLE, at=call.at))
+    return replace(standing, n_rescued=standing.n_rescued + 1, n_good=0)
 
 
 def _unusable(standing: Standing, call: Tried, steps: Steps) -> Standing:
@@ -172,6 +186,7 @@ def _lower(standing: Standing, call: Tried) -> Standing:
         standing,
         rung=below(standing.rung, has_menu=True),
         n_unusable=0,
+        n_rescued=0,
         n_good=0,
         since=call.at,
         n_vain=n_vain if standing.is_new else standing.n_vain,

@@ -85,6 +85,8 @@ class Turn(Generic[T]):
         self.must_call = must_call
         """False once holding it to a call was refused."""
         self.n_calls = 0
+        self._slowest_s = 0.0
+        """Of its calls so far."""
 
     @property
     def has_menu(self) -> bool:
@@ -108,7 +110,7 @@ class Turn(Generic[T]):
             elif ended.trouble is Trouble.REFUSED:
                 gives_way = rung is Rung.TOOLS and self._give_way()
                 rung, fault = rung if gives_way else below(rung, has_menu=self.has_menu), None
-            elif fault is None and ended.answer is not None and ended.answer.can_repair:
+            elif fault is None and self._is_worth_repair(ended, rung):
                 fault = ended.answer
             elif is_last:
                 return ended
@@ -116,7 +118,20 @@ class Turn(Generic[T]):
                 rung, fault, is_last = self._last_resort(rung), None, True
         return ended
 
+    def _is_worth_repair(self, ended: Ended[T], rung: Rung) -> bool:
+        """Not where the time would be up before the last resort, which more often gives an answer than a repair."""
+        if ended.answer is None or not ended.answer.can_repair:
+            return False
+        return self._last_resort(rung) is Rung.NONE or self._left_s() >= 2 * self._slowest_s
+
     def _call(self, rung: Rung, fault: Answer[T] | None) -> Ended[T]:
+        began = self._now()
+        try:
+            return self._called(rung, fault)
+        finally:
+            self._slowest_s = max(self._slowest_s, self._now() - began)
+
+    def _called(self, rung: Rung, fault: Answer[T] | None) -> Ended[T]:
         request = self._question.request(rung, fault=fault, must_call=self.must_call)
         self.n_calls += 1
         try:

@@ -7,7 +7,7 @@ verdict instead (`unpinned`), and so is a value that the script reported about i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -94,12 +94,16 @@ def unpinned(trials: Iterable[TrialView], task: Task) -> tuple[str, ...]:
     return tuple(said)
 
 
+WITHIN_REACH, SEALED, OTHER_USER = "within reach", "sealed", "sealed, other user"
+"""How far a scorer that is kept apart was from the training that it measured (`TrialFacts.scorer_reach`)."""
+
+
 def is_self_reported(task: Task) -> bool:
     """Whether the values are what the training script says of itself."""
     return task.score is None
 
 
-def caveats(task: Task, trials: Iterable[TrialView]) -> str:
+def caveats(task: Task, trials: Sequence[TrialView]) -> str:
     """What a verdict on these trials rests on without having seen it, as a sentence; empty: on nothing."""
     said = []
     missing = unpinned(trials, task)
@@ -107,6 +111,10 @@ def caveats(task: Task, trials: Iterable[TrialView]) -> str:
         said.append(f"unpinned ({'; '.join(missing)})")
     if is_self_reported(task):
         said.append("values self-reported by the training script")
+    if n := sum(1 for trial in trials if trial.facts.scorer_reach == WITHIN_REACH):
+        said.append(
+            f"the scorer and its private files were within reach of the training of {n} of {len(trials)} trials"
+        )
     text = "; ".join(said)
     return f"{text[0].upper()}{text[1:]}." if text else ""
 

@@ -19,7 +19,7 @@ from agent.state import AgentState
 from agent.steps.circumstances import after_data, after_end, checked_later
 from agent.steps.diagnosing import diagnosed, learn_from_fixes
 from agent.steps.leaving import DEADLINE, had_to_leave, hour_of, put_back
-from agent.steps.scoring import is_to_be_scored, submit_score
+from agent.steps.scoring import CHANGED, SCORER_CHANGED, is_another, is_to_be_scored, submit_score
 from agent.store.fenced import Line
 from agent.store.views import Purpose, TrialFacts, TrialState, TrialView
 from agent.task import Objective, ValidRange
@@ -146,6 +146,8 @@ def _judged(trial: TrialView, job: JobView, facts: TrialFacts, deps: Deps) -> Tr
         is_recalled=False,
         facts=facts,
     )
+    if judged.value is not None and trial.facts.score_job_id is not None and is_another(facts, deps):
+        return replace(_worthless(judged, CHANGED), exit_reason=SCORER_CHANGED)
     if judged.value is None:
         return judged
     return _with_remark(_valid_or_not(judged, deps), left_unjudged(judged, deps.task))

@@ -2,7 +2,7 @@
 
 It is submitted when the training has ended well, with a token that follows from the trial: a session that was killed
 in between submits it again and gets the same job. It finds what the training left by `depends_on`
-(NIGHTLAB_AFTER_FOLDERS).
+(NIGHTLAB_AFTER_FOLDERS). Where the scorer is kept apart (`agent.pinned_scorer`), nothing else measures.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.deps import Deps
+from agent.planner.comparable import OTHER_USER, SEALED, WITHIN_REACH
 from agent.store.fenced import Line
-from agent.store.views import TrialState, TrialView
+from agent.store.views import TrialFacts, TrialState, TrialView
 from agent.task import Score
 from agent.tools.jobs import OVER_BUDGET, TOO_LATE, Submitted, submit_trials
 from agent.tools.trial_job import score_job
-from runtime_client.models import JobView
+from runtime_client.models import JobSpec, JobView, Sandbox
 
 _BLOCK = 1 << 20
+CHANGED = "the scorer changed since the session began"
+SCORER_CHANGED = "scorer_changed"
 
 
 def is_to_be_scored(trial: TrialView, job: JobView, deps: Deps) -> bool:
@@ -36,20 +39,64 @@ def submit_score(trial: TrialView, training: JobView, deps: Deps) -> tuple[Trial
         StaleSession: as `submit_trials`.
     """
     assert deps.task.score is not None
-    spec = score_job(deps.task, deps.memory.session, trial, training.spec, training.job_id, fence=deps.book.fence)
-    (answer,) = submit_trials(deps.runtime, [spec])
+    what = deps.scorer.changed() if deps.scorer is not None else None
+    if what is not None:
+        return _worthless(trial, f"{CHANGED}: {what}; a new session measures with it", SCORER_CHANGED, deps)
+    (answer,) = submit_trials(deps.runtime, [_spec(trial, training, deps)])
     if answer.job is None:
         return _refused(trial, answer, deps)
     deps.memory.refusal = None
     deps.memory.jobs[answer.job.job_id] = answer.job
     facts = replace(
-        trial.facts, score_job_id=answer.job.job_id, scorer=scorer_digest(deps.task.score, answer.job, training)
+        trial.facts,
+        score_job_id=answer.job.job_id,
+        scorer=_digest(answer.job, training, deps),
+        scorer_reach=None if deps.scorer is None else reach_of(training),
     )
     is_counted = trial.facts.scorer is not None  # an earlier scorer had to leave
     trained_s = 0.0 if is_counted else training.device_seconds(training.ended_at or deps.clock())
     scored = replace(trial, facts=facts, device_seconds=trial.device_seconds + trained_s)
     text = f"{trial.trial_id} is trained ({training.job_id}); {answer.job.job_id} measures it"
     return scored, Line(step="assess", text=text, trial_id=trial.trial_id, job_id=answer.job.job_id)
+
+
+def is_another(facts: TrialFacts, deps: Deps) -> bool:
+    """Whether something else measured than what was kept when the session began."""
+    return deps.scorer is not None and facts.scorer != deps.scorer.digest
+
+
+def reach_of(training: JobView) -> str:
+    """How far the training was from what measures it, by how its last attempt was shut off."""
+    reached = training.attempts[-1].sandbox if training.attempts else None
+    if reached is None:
+        return SEALED if training.spec.sandbox is Sandbox.SEALED else WITHIN_REACH
+    if reached.level != Sandbox.SEALED:
+        return WITHIN_REACH
+    return OTHER_USER if reached.uid is not None and "uid" in reached.layers else SEALED
+
+
+def _spec(trial: TrialView, training: JobView, deps: Deps) -> JobSpec:
+    scorer, session, fence = deps.scorer, deps.memory.session, deps.book.fence
+    if scorer is None:
+        return score_job(deps.task, session, trial, training.spec, training.job_id, fence=fence)
+    return score_job(
+        deps.task,
+        session,
+        trial,
+        training.spec,
+        training.job_id,
+        fence=fence,
+        code=scorer.code,
+        readable=scorer.readable,
+        tags={"nightlab.scorer": scorer.digest, "nightlab.scorer_reach": reach_of(training)},
+    )
+
+
+def _digest(job: JobView, training: JobView, deps: Deps) -> str:
+    assert deps.task.score is not None
+    if deps.scorer is None:
+        return scorer_digest(deps.task.score, job, training)
+    return deps.scorer.digest_of(None if job.spec.code_source is None else job.spec.code_source.snapshot_id)
 
 
 def scorer_digest(score: Score, job: JobView, training: JobView) -> str:
@@ -96,12 +143,10 @@ def _refused(trial: TrialView, answer: Submitted, deps: Deps) -> tuple[TrialView
         return trial, Line(step="assess", text=text, trial_id=trial.trial_id)
     if answer.code == OVER_BUDGET:
         deps.memory.over_budget = answer.refusal
-    ended = replace(
-        trial,
-        state=TrialState.INVALID,
-        note=f"its scorer was refused by the runtime: {answer.refusal}",
-        exit_reason="refused",
-        ended_at=deps.clock(),
-    )
-    text = f"{trial.trial_id} gave no value: {ended.note}"
+    return _worthless(trial, f"its scorer was refused by the runtime: {answer.refusal}", "refused", deps)
+
+
+def _worthless(trial: TrialView, note: str, reason: str, deps: Deps) -> tuple[TrialView, Line]:
+    ended = replace(trial, state=TrialState.INVALID, note=note, exit_reason=reason, ended_at=deps.clock())
+    text = f"{trial.trial_id} gave no value: {note}"
     return ended, Line(step="assess", text=text, trial_id=trial.trial_id)

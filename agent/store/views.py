@@ -116,6 +116,9 @@ class TrialFacts:
     scorer: str | None = None
     """Digest of the scorer's command and code; None: the script reported its own value."""
     score_job_id: str | None = None
+    scorer_reach: str | None = None
+    """How far a scorer that is kept apart was from the training that it measured: `sealed`, `sealed, other user`,
+    `within reach`. None: it is not kept apart."""
     partial_value: float | None = None
     """Last finite value of a trial that ended before its end: evidence of how it went, never its value."""
     partial_step: int | None = None

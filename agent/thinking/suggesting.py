@@ -64,7 +64,8 @@ class Suggesting:
 
     def ask(self, asker: Asker, prompt: Rendered, situation: Situation, inquiry: Inquiry) -> Answered:
         menu = self._menu(asker, situation, inquiry.n)
-        asked = asker.ask(prompt, ideas_of(self._task), menu, self._model.max_tokens, picks=inquiry.n)
+        shape = ideas_of(self._task, inquiry.n, may_stop=situation.may_stop)
+        asked = asker.ask(prompt, shape, menu, self._model.max_tokens, picks=inquiry.n)
         if asked.value is None:
             return answered(asked, None)
         origin = replace(inquiry.origin, model=asked.model, prompt=asked.prompt)

@@ -148,14 +148,32 @@ def like_job(task: Task, *, finish_by: float | None) -> JobSpec:
 
 
 def score_job(
-    task: Task, session: SessionView, trial: TrialView, training: JobSpec, training_id: str, *, fence: int
+    task: Task,
+    session: SessionView,
+    trial: TrialView,
+    training: JobSpec,
+    training_id: str,
+    *,
+    fence: int,
+    code: CodeSource | None = None,
+    readable: tuple[str, ...] = (),
+    tags: dict[str, str] | None = None,
 ) -> JobSpec:
     """The submission of the job that measures a trial after its training.
 
-    It has the training's parameters, seed, code snapshot, environment, class and worth. The same trial and submission
-    number give the same idempotency token.
+    It has the training's parameters, seed, environment, class, worth and level of sandbox. The same trial and
+    submission number give the same idempotency token.
+
+    Args:
+        code: of a scorer that is kept apart; None: the training's.
+        readable: private files that this job reads, besides what the training reads.
+        tags: of this job, besides those of the training.
     """
     assert task.score is not None
+    own: dict[str, Any] = {} if code is None else {"code_source": code}
+    if training.sandbox is Sandbox.SEALED and readable:
+        own["readable"] = (*training.readable, *readable)
+    inherited = training.tags if code is None else _without_code(training.tags)
     limit = SessionFence(session_id=trial.session_id, fence=fence, device_seconds=device_seconds_at_most(task.budgets))
     return training.model_copy(
         update={
@@ -165,13 +183,19 @@ def score_job(
             "depends_on": (DependsOn(job=training_id),),
             "success": _success(task, trial),
             "mlflow_run_name": f"{trial.trial_id}-score",
-            "tags": {**training.tags, "nightlab.score_of": training_id},
+            "tags": {**inherited, **(tags or {}), "nightlab.score_of": training_id},
             "session": limit,
             "finish_by": session.finish_by,
             "continues": None,
             "idempotency_token": f"{session.key}/{trial.trial_id}/{trial.purpose.value}/{trial.submission}/score",
+            **own,
         }
     )
+
+
+def _without_code(tags: dict[str, str]) -> dict[str, str]:
+    """Those that do not tell what code the training ran."""
+    return {name: value for name, value in tags.items() if not name.startswith(("nightlab.code", "mlflow.source."))}
 
 
 def _success(task: Task, trial: TrialView) -> SuccessCriteria:

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from runtime_client import landlock
 
 from . import calls, child, frames
-from .channel import Channel
+from .channel import Channel, quoted
 from .errors import CandidateFailed, NotConfined
 from .left import check_leads_nowhere
 
@@ -156,7 +156,7 @@ class Candidate:
     def _value(self, kind: str, message: list[Any], what: str) -> Any:
         match message:
             case [child.RAISED, str(text)]:
-                raise CandidateFailed(f"{self._module}: {what} failed: {text.strip()}")
+                raise CandidateFailed(f"{self._module}: {what} failed:{quoted(text)}")
             case [found, *values] if found == kind and len(values) <= 1:
                 return values[0] if values else None
         raise CandidateFailed(f"{self._module}: what it said for {what} is no answer")

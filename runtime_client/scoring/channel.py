@@ -25,6 +25,7 @@ _PIECE = 2**20
 """Also what a pipe is to hold, where the machine lets it."""
 _OUTPUT_BYTES = 4096
 """Of what it prints, the end that is kept for messages."""
+_TOLD_CHARACTERS = 1500
 _LOOK_AT_END_S = 2.0
 """For how it ended, once it answers no more."""
 
@@ -143,11 +144,16 @@ class Channel:
         return CandidateFailed(f"{self._name} {how} before {what} was done{self._told()}")
 
     def _told(self) -> str:
-        return f"; it printed: {self.output.strip()[-1500:]}" if self.output.strip() else ""
+        return f"; it printed:{quoted(self.output[-_TOLD_CHARACTERS:])}" if self.output.strip() else ""
 
     def _let_go(self) -> None:
         for descriptor in (self._requests, self._answers, self._printed):
             os.close(descriptor)
+
+
+def quoted(text: str) -> str:
+    """Lines of the candidate, marked as its own: a scorer's output is searched for metrics, and these are none."""
+    return "".join(f"\n  | {line}" for line in text.strip().splitlines())
 
 
 def _end(code: int) -> str:

@@ -90,7 +90,7 @@ def test_much_printing_holds_nobody_up(candidate: Candidate) -> None:
     ("name", "arguments", "told"),
     [
         ("hang", (), "took longer than it may"),
-        ("leave", (), "ended with exit code 3 before leave was done; it printed: imported\nleaving"),
+        ("leave", (), "ended with exit code 3 before leave was done; it printed:\n  | imported\n  | leaving"),
         ("exit_politely", (), "SystemExit: done"),
         ("crash", (), "was ended by SIGSEGV"),
         ("answer_an_object", (), "TypeError: object can not be passed"),
@@ -131,6 +131,16 @@ def test_what_was_said_without_being_asked_ends_a_candidate(candidate: Candidate
 
     with pytest.raises(CandidateFailed, match=r"can not be used|said more"):
         asked_twice()
+
+
+@pytest.mark.parametrize("way", ["raise Exception", "print"])
+def test_no_line_of_an_error_is_one_of_the_scorer(tmp_path: Path, way: str) -> None:
+    """Printed metrics are lines of JSON, say: those of a candidate are marked, in the middle of a traceback too."""
+    (tmp_path / "model.py").write_text(f'import os\n{way}(\'\\n{{"loss": 0.0}}\\r{{"loss": 1.0}}\')\nos._exit(1)\n')
+    with pytest.raises(CandidateFailed) as failed, Candidate(tmp_path, "model"):
+        pass
+    assert '{"loss": 0.0}' in str(failed.value)
+    assert not any(line.startswith("{") for line in str(failed.value).splitlines())
 
 
 @pytest.mark.parametrize(
