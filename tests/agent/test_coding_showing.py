@@ -38,7 +38,7 @@ def test_a_long_part_is_shown_in_pieces() -> None:
     found = shown({"a.py": f"def f():\n{body}".encode()}, limit=600, turn=0)
     assert found is not None
     assert "a0 = 0" in found.text
-    assert "a199 = 0" not in found.text
+    assert "a190 = 0" not in found.text
 
 
 def test_where_not_even_the_definitions_fit_there_is_nothing() -> None:
