@@ -27,7 +27,7 @@ from agent.store.fenced import FencedWriter
 from agent.store.store import AgentStore
 from agent.store.views import ModelCallView, ParamValue, Purpose
 from agent.task import Task
-from agent.thinking.thinker import MODEL
+from agent.thinking.suggesting import MODEL
 from bench.figure import Unavailable
 from bench.tables import Table
 from nightlab.lab.outcome import found_by

@@ -12,7 +12,7 @@ from agent.planner.history import History
 from agent.planner.lead import Seen, lag, lead
 from agent.planner.portfolio import CONTROL, MODEL_ARM, yields
 from agent.task import Task
-from agent.thinking.thinker import MODEL
+from agent.thinking.suggesting import MODEL
 
 PLANE = {name: {"type": "float", "low": 0.0, "high": 1.0, "default": 0.1} for name in ("x", "y")}
 ARMS = (CONTROL, "refiner", "random", MODEL_ARM)
