@@ -55,6 +55,8 @@ class Memory:
     """What was said already about searches that bring nothing new: step and surface."""
     suggested: frozenset[str] = frozenset()
     """Trials made of people's ideas: they are launched first."""
+    newest_suggestion: int = 0
+    """Number of the newest idea from outside of the session that was looked at."""
     waiting: frozenset[str] = frozenset()
     """Proposed trials that wait for a person's answer: they hold no slot, and others are made ready beside them."""
     gates: tuple[Gate, ...] = ()

@@ -378,11 +378,12 @@ def _wait(state: AgentState, graph_deps: Deps, waiter: Waiter, deps: SessionDeps
 
 
 def _has_news(graph_deps: Deps) -> bool:
-    """A slow proposer is done thinking, or a person has answered or said something."""
-    if graph_deps.steering.has_news:
+    """A slow proposer is done thinking, or somebody has answered, suggested or said something."""
+    memory = graph_deps.memory
+    if graph_deps.steering.has_news or graph_deps.record.newest_suggestion() > memory.newest_suggestion:
         return True
-    open_gates = graph_deps.memory.open_gates
-    return graph_deps.memory.has_thoughts or bool(open_gates and graph_deps.gates.has_answers(sorted(open_gates)))
+    open_gates = memory.open_gates
+    return memory.has_thoughts or bool(open_gates and graph_deps.gates.has_answers(sorted(open_gates)))
 
 
 def _newest_plan(writer: FencedWriter, task: Task) -> Plan:

@@ -52,11 +52,15 @@ MEASURES = {
     "model.strong_ratio": "model:strong_ratio",
     "model.strong_share": "model:strong_share",
     "model.weak_ratio": "model:weak_ratio",
+    "model.lost_turns_percent": "live:lost_turns_percent",
+    "model.live_difference": "live:live_difference",
     "agent.null_sessions_percent": "trust:null_sessions_percent",
     "agent.power_percent": "trust:power_percent",
     "sweeps.nights": "nights:nights",
     "sandbox.escapes": "sandbox:escapes",
     "sandbox.start_ms": "sandbox:start_ms",
+    "edits.commit_ms": "edits:commit_ms",
+    "edits.checkout_ms": "edits:checkout_ms",
     "cli.help_ms": "cli:help_ms",
 }
 """Figure id -> module of `bench.figures` and function; imported on use, so that groups do not load each other."""

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from typing import Generic
 
 from agent.llm.chat import ChatModel, Judged, ModelError, Outcome, Reply, Request, Trouble
-from agent.llm.form import Question
+from agent.llm.form import Beside, Question
 from agent.llm.menu import MenuItem
+from agent.llm.pace import N_CALLS, patience_s
 from agent.llm.rung import Rung
 from agent.llm.shape import T
 from agent.llm.standing import RUNGS, Standing, Steps, Tried, after, stood
@@ -30,7 +31,7 @@ _SILENCES: dict[Trouble | None, str] = {
     Trouble.UNAUTHORIZED: "its endpoint does not take the key; check model.key_env or model.key_file",
     Trouble.UNKNOWN_MODEL: "its endpoint does not know it; check model.name",
     Trouble.RATE_LIMITED: "its endpoint takes no more calls for now",
-    Trouble.TIMED_OUT: "it took longer than model.call_seconds",
+    Trouble.TIMED_OUT: "it gave no answer in time; model.call_seconds gives it more",
     Trouble.TOO_LONG: "the prompt did not fit its context; check model.context_tokens",
     Trouble.OVER_BUDGET: "the budget for models is used up",
     Trouble.FAILED: "its endpoint failed",
@@ -47,8 +48,8 @@ _WORDS = {
 class Asking:
     """How a model is asked."""
 
-    call_s: float = 120.0
-    """For one question with all its calls."""
+    call_s: float | None = None
+    """For one question with all its calls, in seconds; None: by how long its calls take (`agent.llm.pace`)."""
     max_tokens: int = 1024
     """Of one answer."""
     temperature: float | None = None
@@ -86,6 +87,8 @@ class Asked(Generic[T]):
     """Why there was no reply to the last call."""
     as_asked: bool = True
     """The answer came in the form of its rung, not in another one that could be read too."""
+    objections: tuple[str, ...] = ()
+    """Of the review, to the last answer, which had the right form; there is no value then."""
 
 
 class Asker:
@@ -97,13 +100,15 @@ class Asker:
         settings: Asking | None = None,
         *,
         judged: Judged | None = None,
-        past: Iterable[Tried] = (),
+        past: Sequence[Tried] = (),
+        took_s: Iterable[float] = (),
         now: Callable[[], float] = time.time,
     ) -> None:
         """
         Args:
             judged: The accounts, which are told which replies could not be used.
             past: What became of the calls of this session before, the oldest first.
+            took_s: How long they took, in seconds.
             now: Seconds since the epoch.
         """
         self._model = model
@@ -112,6 +117,7 @@ class Asker:
         self._now = now
         self._lock = threading.Lock()
         self._standing = stood(self._settings.steps, past)
+        self._took_s = deque(took_s, maxlen=N_CALLS)
         self._news: deque[str] = deque(maxlen=_MAX_NEWS)
         self._forces_calls = True
         """The endpoint is asked to hold the model to a tool call; False once that was refused and asking alone did."""
@@ -145,6 +151,8 @@ class Asker:
         max_tokens: int | None = None,
         *,
         picks: int = 4,
+        beside: Beside | None = None,
+        review: Callable[[T], Sequence[str]] | None = None,
         on_text: Callable[[str], None] | None = None,
     ) -> Asked[T]:
         """One question: an answer that can not be used is asked for once more, then by a worse rung, once.
@@ -153,6 +161,9 @@ class Asker:
             menu: The question as numbered choices; at least two, else it has no such form.
             max_tokens: Of one answer; None: as in the settings.
             picks: Choices at most, where the menu takes several.
+            beside: A field that may stand outside of the JSON.
+            review: What is wrong with an answer of the right form, in sentences for the model, which then answers once
+                more, by the same rung.
         """
         question = Question(
             prompt=prompt,
@@ -161,6 +172,7 @@ class Asker:
             picks=picks,
             max_tokens=min(max_tokens or self._settings.max_tokens, self._settings.max_tokens),
             temperature=self._settings.temperature,
+            beside=beside,
         )
         began, before = self._now(), self.standing
         turn = Turn(
@@ -168,8 +180,9 @@ class Asker:
             lambda request, left_s: self._complete(request, left_s, on_text),
             self._record,
             now=self._now,
-            call_s=self._settings.call_s,
+            call_s=self._patience_s(),
             must_call=self._forces_calls,
+            review=review,
         )
         ended = self._silent(before, began) or self._taken(turn, before, began)
         asked = Asked(
@@ -183,6 +196,7 @@ class Asker:
             n_calls=turn.n_calls,
             trouble=ended.trouble,
             as_asked=ended.answer is not None and ended.answer.as_asked,
+            objections=ended.objections,
         )
         self._tell(before, asked.why)
         return asked
@@ -204,8 +218,17 @@ class Asker:
             self._forces_calls = turn.must_call
         return ended
 
+    def _patience_s(self) -> float:
+        with self._lock:
+            return patience_s(self._settings.call_s, tuple(self._took_s))
+
     def _complete(self, request: Request, left_s: float, on_text: Callable[[str], None] | None) -> Reply:
-        return self._model.complete(request, deadline_s=left_s, on_text=on_text)
+        began = self._now()
+        try:
+            return self._model.complete(request, deadline_s=left_s, on_text=on_text)
+        finally:
+            with self._lock:
+                self._took_s.append(max(0.0, self._now() - began))
 
     def _record(self, tried: Tried, reply: Reply | None, note: str | None) -> None:
         with self._lock:

@@ -5,7 +5,7 @@ Each call is told once, in order, to `after`; the rows of a session's calls, tol
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from agent.llm.chat import Outcome, Trouble
@@ -24,6 +24,8 @@ class Steps:
     """Never asked by a better one than this."""
     n_unusable: int = 4
     """Unusable answers in a row that cost a rung; each answer that is asked for again counts."""
+    n_rescued: int = 2
+    """Questions that a worse rung had to answer, which cost a rung too, unless `n_good` used answers lie between."""
     n_good: int = 20
     """Used answers after which the next better rung is tried, once."""
     up_s: float = 1800.0
@@ -57,8 +59,10 @@ class Standing:
     rung: Rung
     n_unusable: int = 0
     """In a row, on this rung."""
+    n_rescued: int = 0
+    """Questions that a worse rung had to answer, since it came to this rung or proved good on it."""
     n_good: int = 0
-    """Since it came to this rung, or last tried a better one in vain."""
+    """Since it came to this rung, last tried a better one in vain, or was last rescued by a worse one."""
     since: float = 0.0
     """When it came to this rung, or last tried a better one in vain."""
     n_vain: int = 0
@@ -98,9 +102,17 @@ def start(steps: Steps) -> Standing:
     return Standing(rung=steps.best)
 
 
-def stood(steps: Steps, calls: Iterable[Tried]) -> Standing:
-    """The standing after all these calls, the oldest first."""
+def begun(steps: Steps, first: Tried | None) -> Standing:
+    """Where it stood before the first call: on a worse rung than the best where an earlier session had found it so."""
     standing = start(steps)
+    if first is None or RUNGS.index(first.rung) <= RUNGS.index(standing.rung):
+        return standing
+    return replace(standing, rung=first.rung, since=first.at)
+
+
+def stood(steps: Steps, calls: Sequence[Tried]) -> Standing:
+    """The standing after all these calls, the oldest first."""
+    standing = begun(steps, next(iter(calls), None))
     for call in calls:
         standing = after(standing, call, steps)
     return standing
@@ -144,15 +156,25 @@ def _used(standing: Standing, call: Tried, steps: Steps) -> Standing:
     if RUNGS.index(call.rung) < RUNGS.index(standing.rung):
         return Standing(rung=call.rung, since=call.at, n_vain=standing.n_vain, is_new=True, n_good=1)
     if call.rung is not standing.rung:
-        return standing  # A worse rung, as the last resort of one question: says nothing of this one.
+        return _rescued(standing, call, steps)
     stays = standing.is_new and standing.n_good + 1 >= steps.n_good
     return replace(
         standing,
         n_unusable=0,
         n_good=standing.n_good + 1,
+        n_rescued=0 if standing.n_good + 1 >= steps.n_good else standing.n_rescued,
         is_new=standing.is_new and not stays,
         n_vain=0 if stays else standing.n_vain,
     )
+
+
+def _rescued(standing: Standing, call: Tried, steps: Steps) -> Standing:
+    """A worse rung answered as the last resort of a question; a menu always does, and says nothing of this rung."""
+    if call.rung is Rung.MENU:
+        return standing
+    if standing.n_rescued + 1 >= steps.n_rescued:
+        return _lower(standing, Tried(rung=standing.rung, outcome=Outcome.UNUSABLE, at=call.at))
+    return replace(standing, n_rescued=standing.n_rescued + 1, n_good=0)
 
 
 def _unusable(standing: Standing, call: Tried, steps: Steps) -> Standing:
@@ -172,6 +194,7 @@ def _lower(standing: Standing, call: Tried) -> Standing:
         standing,
         rung=below(standing.rung, has_menu=True),
         n_unusable=0,
+        n_rescued=0,
         n_good=0,
         since=call.at,
         n_vain=n_vain if standing.is_new else standing.n_vain,

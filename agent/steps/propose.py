@@ -45,6 +45,7 @@ def n_idle(deps: Deps) -> int:
 
 
 def propose(state: AgentState, deps: Deps) -> AgentState:
+    deps.memory.newest_suggestion = deps.record.newest_suggestion()
     if deps.is_paused or not fits(deps.task, deps.book.history(), hour_of(deps), deps.memory.n_slots):
         return {}
     if deps.memory.plan.search_closed is None and not deps.is_taken_over:

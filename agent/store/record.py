@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from agent.store import rows
 from agent.store.fenced import FencedWriter, Line
-from agent.store.tables import plan_revisions
+from agent.store.tables import plan_revisions, suggestions
 from agent.store.views import FinalResult, SessionState, SessionView, SuggestionView
 
 
@@ -23,6 +23,13 @@ class SessionRecord:
     def suggestions(self) -> list[SuggestionView]:
         """People's ideas for this session, oldest first."""
         return self._writer.store.suggestions(self._writer.session_id)
+
+    def newest_suggestion(self) -> int:
+        """Number of the newest idea for this session; 0: there is none."""
+        mine = suggestions.c.session_id == self._writer.session_id
+        with self._writer.store.engine.connect() as connection:
+            newest = connection.execute(sa.select(sa.func.max(suggestions.c.suggestion_id)).where(mine)).scalar()
+        return newest or 0
 
     def say(self, lines: Sequence[Line]) -> None:
         if lines:

@@ -1,7 +1,7 @@
 """What a model is shown when it is asked for ideas: small tables of what is known, within a fixed size. Pure.
 
-The size does not grow with the session. Where all does not fit, every table loses rows at once, down to the last ones;
-the space, the objective and the brief stay.
+The size does not grow with the session. Where all does not fit, every table loses rows at once, down to the last ones,
+then whole tables are left out; the space, the objective, the best trials and the brief stay.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from agent.planner.suggested import allowed
 from agent.store.views import SuggestionView
 from agent.task import CategoricalParameter, FloatParameter, IntParameter, Task
 from agent.thinking import tables
+from agent.thinking.ideas import may_repeat
 from agent.thinking.lessons import Lesson
 from agent.thinking.room import PROMPT_TOKENS
 from agent.thinking.tables import Table
@@ -32,6 +33,11 @@ PROMPT = "suggest"
 """Its name, and the purpose of the calls in the accounts."""
 ROWS = (12, 8, 5, 3, 2)
 """Rows of each table, the largest that fits."""
+_LEFT_OUT = (
+    "claims", "tried near", "curves", "refused", "effects", "lessons", "newest trials", "failures", "people's ideas",
+    "under way",
+)  # fmt: skip
+"""Tables that a model can do without, what is missed least first."""
 _CURVE_POINTS = 6
 _CHOICES_CHARACTERS = 300
 _SPACE_CHARACTERS = 6_000
@@ -66,21 +72,21 @@ class Situation:
 
     @property
     def may_repeat(self) -> bool:
-        return "replicator" in self.task.search.use and self.task.search.replicates == 1
+        return may_repeat(self.task)
 
 
 def prompt_for(situation: Situation, n: int, *, limit: int = PROMPT_TOKENS) -> prompts.Rendered | None:
-    """The prompt with as many rows as fit into `limit` tokens; None: not even the smallest does."""
-    for rows in ROWS:
-        rendered = _rendered(situation, n, rows, limit)
+    """The prompt with as many rows, then tables, as fit into `limit` tokens; None: not even the smallest does."""
+    sizes = [(rows, 0) for rows in ROWS] + [(ROWS[-1], n_out) for n_out in range(1, len(_LEFT_OUT) + 1)]
+    for n_rows, n_out in sizes:
+        rendered = _rendered(situation, n, limit, _tables(situation, n_rows, _LEFT_OUT[:n_out]))
         if tokens_of(rendered.system) + tokens_of(rendered.user) <= limit:
             return rendered
     return None
 
 
-def _rendered(situation: Situation, n: int, rows: int, limit: int) -> prompts.Rendered:
+def _rendered(situation: Situation, n: int, limit: int, known: Sequence[Table]) -> prompts.Rendered:
     task = situation.task
-    known = _tables(situation, rows)
     share = int(limit * _OF_THE_LIMIT * 3)
     return prompts.load(PROMPT).render(
         n=n,
@@ -101,7 +107,7 @@ def _joined(known: Iterable[Table]) -> str:
     return "\n\n".join(f"{one.name}:\n{one.text}" for one in known if one.rows)
 
 
-def _tables(situation: Situation, rows: int) -> list[Table]:
+def _tables(situation: Situation, rows: int, left_out: Sequence[str] = ()) -> list[Table]:
     task, history = situation.task, situation.history
     leader = ranking(task, history).leader
     found = [
@@ -120,7 +126,7 @@ def _tables(situation: Situation, rows: int) -> list[Table]:
     ]
     if leader is not None:
         found.insert(4, tables.near(task, history, params_of(history)[leader.configuration], max(rows // 2, 1)))
-    return found
+    return [one for one in found if one.name not in left_out]
 
 
 def objective_text(task: Task) -> str:

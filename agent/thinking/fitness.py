@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.llm.check import NOBODY, Came, RungTried, Speed, Tried
+from agent.llm.pace import LONGEST_S
 from agent.llm.rung import Rung
 from agent.planner.readiness import Finding, Level
 from agent.task import Model, Prices, Task
@@ -148,12 +149,13 @@ def _speed_finding(speed: Speed, settings: Model) -> Finding | None:
     text = (
         f"{first}{speed.tokens_per_s:.0f} tokens a second: an answer of {settings.max_tokens:,} takes {answer_s:.0f} s"
     )
-    if answer_s > settings.call_seconds:
+    allowed_s = settings.call_seconds or LONGEST_S
+    if answer_s > allowed_s:
         return Finding(
             level=Level.WARNING,
             code="slow",
-            text=f"{text}, and model.call_seconds allows {settings.call_seconds:g}",
-            what_to_do=f"raise model.call_seconds to {2 * answer_s:.0f} or more, or lower model.max_tokens",
+            text=f"{text}, and {allowed_s:g} are allowed for it",
+            what_to_do=f"set model.call_seconds to {2 * answer_s:.0f} or more, or lower model.max_tokens",
         )
     return Finding(level=Level.FACT, code="speed", text=text)
 

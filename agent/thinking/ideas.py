@@ -9,11 +9,20 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from agent.planner.reach import may_leave, reach
 from agent.task import CategoricalParameter, FloatParameter, IntParameter, Parameter, Task
 
 Scalar = str | int | float | bool | None
+_FEW = 2
+"""Lessons and wishes of each kind that a model which is held to the schema may give at once: small models repeat
+themselves until the answer is cut off where a list has no end."""
+_EVIDENCE = 4
+"""Trials that it may name for a lesson."""
+_SENTENCE_CHARACTERS = 200
+Sentence = Annotated[str, Field(json_schema_extra={"maxLength": _SENTENCE_CHARACTERS})]
+"""What is longer is read all the same."""
 
 
 def as_mapping(given: object) -> object:
@@ -23,7 +32,7 @@ def as_mapping(given: object) -> object:
     return given
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
     """The schema allows no further fields; what comes all the same is kept, so that it can be refused by name.
 
     Else one word too many would cost a whole answer.
@@ -36,11 +45,11 @@ class _Part(BaseModel):
         return tuple(self.model_extra or ())
 
 
-class Idea(_Part):
+class Idea(Part):
     """A configuration to try. What it does not name stays as in the best so far."""
 
     parameters: Annotated[dict[str, Scalar], BeforeValidator(as_mapping)]
-    why: str = ""
+    why: Sentence = ""
     gain: float | None = Field(default=None, description="expected gain over the default; positive is better")
     chance: float | None = Field(default=None, description="from 0 to 1: that it beats the default")
 
@@ -55,28 +64,33 @@ class Idea(_Part):
         return {**own, "parameters": beside} if beside else given
 
 
-class Again(_Part):
+class Again(Part):
     """A measured trial whose configuration should be measured on another seed."""
 
     trial: str
-    why: str = ""
+    why: Sentence = ""
 
 
-class Stop(_Part):
+class Stop(Part):
     """A running trial that can not become good any more."""
 
     trial: str
-    why: str = ""
+    why: Sentence = ""
 
 
-class LessonIdea(_Part):
+class LessonIdea(Part):
     """What was learned, in one sentence, and the trials that show it."""
 
-    text: str
-    trials: tuple[str, ...]
+    text: Sentence
+    trials: tuple[str, ...] = Field(json_schema_extra={"maxItems": _EVIDENCE})
 
 
-class Ideas(_Part):
+def _at_most(n: int) -> Any:
+    """An empty list; the schema allows so many items, and what is read is not held to that."""
+    return Field(default=(), json_schema_extra={"maxItems": n})
+
+
+class Ideas(Part):
     """The whole answer. One that says nothing is an answer too; one about something else is none."""
 
     model_config = ConfigDict(
@@ -84,9 +98,9 @@ class Ideas(_Part):
     )
 
     trials: tuple[Idea, ...] = ()
-    again: tuple[Again, ...] = ()
-    stop: tuple[Stop, ...] = ()
-    lessons: tuple[LessonIdea, ...] = ()
+    again: tuple[Again, ...] = _at_most(_FEW)
+    stop: tuple[Stop, ...] = _at_most(_FEW)
+    lessons: tuple[LessonIdea, ...] = _at_most(_FEW)
 
     @model_validator(mode="before")
     @classmethod
@@ -98,16 +112,36 @@ class Ideas(_Part):
         raise ValueError('write an object with the list "trials"')
 
 
-def ideas_of(task: Task) -> type[Ideas]:
-    """`Ideas` with the schema of this task's space."""
+def may_repeat(task: Task) -> bool:
+    """Whether a replicate may be wished for."""
+    return "replicator" in task.search.use and task.search.replicates == 1
+
+
+def ideas_of(task: Task, n: int | None = None, *, may_stop: bool = True) -> type[Ideas]:
+    """`Ideas` with the schema of this task's space, and of what may be said at this moment.
+
+    Args:
+        n: configurations that are wanted at most; None: as many as the task asks for at once.
+        may_stop: whether running trials may be named.
+    """
+    n = n or (task.model.batch if task.model is not None else 1)
+    idea = create_model("Idea", __base__=Idea, parameters=(values_of(task), ...))
+    fields: dict[str, Any] = {"trials": (tuple[idea, ...], _at_most(n))}
+    if not may_repeat(task):
+        fields["again"] = (SkipJsonSchema[tuple[Again, ...]], ())
+    if not may_stop:
+        fields["stop"] = (SkipJsonSchema[tuple[Stop, ...]], ())
+    return create_model("Ideas", __base__=Ideas, **fields)
+
+
+def values_of(task: Task) -> Any:
+    """The type of values of its parameters, with the schema that names them."""
     space: dict[str, Any] = {
         "type": "object",
         "properties": {name: _schema(parameter, task) for name, parameter in task.space.items()},
         "additionalProperties": False,
     }
-    values = Annotated[dict[str, Scalar], BeforeValidator(as_mapping), WithJsonSchema(space)]
-    idea = create_model("Idea", __base__=Idea, parameters=(values, ...))
-    return create_model("Ideas", __base__=Ideas, trials=(tuple[idea, ...], ()))
+    return Annotated[dict[str, Scalar], BeforeValidator(as_mapping), WithJsonSchema(space)]
 
 
 def _schema(parameter: Parameter, task: Task) -> dict[str, Any]:

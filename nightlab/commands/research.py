@@ -17,6 +17,7 @@ from nightlab.output import ago, note, plural, print_json, print_table, print_wo
 from .agent_store import SessionId, agent_store, known_session
 from .options import HomeOption, JsonOption, home_folder
 from .research_check import CHECK_EPILOG, check
+from .research_code import DIFF_EPILOG, TAKE_EPILOG, diff, take
 from .research_notify import NOTIFY_EPILOG, notify
 from .research_steer import STEER_EPILOG, steer
 from .research_suggest import SUGGEST_EPILOG, suggest, suggestions
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
-    help="Sessions: check a task, start, follow, steer, stop, resume, report, suggest.",
+    help="Sessions: check a task, start, follow, steer, stop, resume, report, suggest, take code.",
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Example:  nightlab research start task.yaml --follow",
 )
@@ -51,6 +52,8 @@ FinishByOption = Annotated[
 
 app.command("check", epilog=CHECK_EPILOG)(check)
 app.command("suggest", epilog=SUGGEST_EPILOG)(suggest)
+app.command("diff", epilog=DIFF_EPILOG)(diff)
+app.command("take", epilog=TAKE_EPILOG)(take)
 app.command("steer", epilog=STEER_EPILOG)(steer)
 app.command("notify", epilog=NOTIFY_EPILOG)(notify)
 app.command("suggestions", epilog="Example:  nightlab research suggestions s1")(suggestions)
@@ -191,7 +194,7 @@ def report(
 ) -> None:
     """Write a session's report; print where it is.
 
-    One HTML file that needs nothing else, as things stand now.
+    One HTML file that needs nothing else, as things stand now. Where edited code is best, its patch lies beside it.
     """
     from agent.report import gather_report_input, write_report
     from agent.store.calls import model_calls_of
@@ -204,7 +207,8 @@ def report(
 
             with RuntimeClient.from_home(folder) as client:
                 calls = model_calls_of(store, session_id)
-                path = write_report(gather_report_input(store, client, session_id, model_calls=calls), path)
+                facts = gather_report_input(store, client, session_id, model_calls=calls, home=folder)
+                path = write_report(facts, path)
     if as_json:
         print_json({"session_id": session_id, "path": str(path)})
     else:

@@ -11,6 +11,7 @@ from ladder_questions import GOOD, GOOD_VALUE, MENU, PROMPT, Accounts, Clock, Pi
 
 from agent.llm.chat import Finish, ModelError, Outcome, Reply, Request, Role, Trouble
 from agent.llm.ladder import Asker, Asking, asking
+from agent.llm.pace import patience_s
 from agent.llm.rung import Rung
 from agent.llm.scripted import Said, Scripted, ScriptedModel, called
 from agent.llm.standing import Steps, Tried
@@ -25,7 +26,7 @@ RIGHT: dict[Rung, Scripted] = {
 }
 
 
-def _settings(best: Rung = Rung.TOOLS, *, call_s: float = 120.0) -> Asking:
+def _settings(best: Rung = Rung.TOOLS, *, call_s: float | None = None) -> Asking:
     return Asking(call_s=call_s, steps=replace(STEPS, best=best))
 
 
@@ -110,6 +111,18 @@ def test_what_is_complete_of_an_answer_that_was_cut_off_is_used() -> None:
     assert (asked.value, asked.n_calls) == (GOOD_VALUE, 1)
 
 
+@pytest.mark.parametrize("text", ['{"trials', '{"trials": [{"lr', "{"])
+def test_an_answer_that_was_cut_off_before_it_says_anything_is_none(text: str) -> None:
+    cut = Said(text=text, finish=Finish.LENGTH)
+    asked = Asker(ScriptedModel([cut, GOOD]), _settings(Rung.SCHEMA)).ask(PROMPT, Picks)
+    assert (asked.value, asked.n_calls) == (GOOD_VALUE, 2)
+
+
+def test_an_answer_that_says_nothing_and_was_not_cut_off_is_one() -> None:
+    asked = Asker(ScriptedModel(['{"trials": []}']), _settings(Rung.SCHEMA)).ask(PROMPT, Picks)
+    assert (asked.value, asked.n_calls) == (Picks(), 1)
+
+
 def test_a_model_that_only_babbles_picks_from_the_menu_in_the_same_turn() -> None:
     model = ScriptedModel(lambda r: "3" if r.rung is Rung.MENU else "As an AI model I would say so.")
     asked = Asker(model, _settings()).ask(PROMPT, Picks, MENU)
@@ -192,6 +205,64 @@ def test_all_calls_of_a_question_share_one_deadline() -> None:
     model = ScriptedModel(slow)
     asked = Asker(model, _settings(call_s=60.0), now=clock).ask(PROMPT, Picks, MENU)
     assert (asked.value, asked.n_calls, asked.took_s) == (None, 2, 80.0)
+
+
+def _taking(clock: Clock, seconds: float, script: Callable[[Request], Scripted]) -> ScriptedModel:
+    """Each answer takes so long by the clock."""
+
+    def slow(request: Request) -> Scripted:
+        clock.at += seconds
+        return script(request)
+
+    return ScriptedModel(slow)
+
+
+@pytest.mark.parametrize(("seconds", "rungs"), [(79.0, "tools tools schema"), (81.0, "tools schema")])
+def test_with_little_time_left_the_last_resort_goes_before_a_repair(seconds: float, rungs: str) -> None:
+    clock = Clock()
+    model = _taking(clock, seconds, lambda r: GOOD if r.rung is Rung.SCHEMA else "so so")
+    asked = Asker(model, _settings(), now=clock).ask(PROMPT, Picks)
+    assert (asked.value, " ".join(str(r.rung) for r in model.requests)) == (GOOD_VALUE, rungs)
+
+
+def test_where_there_is_no_last_resort_a_repair_is_tried_with_little_time_left() -> None:
+    clock = Clock()
+    model = _taking(clock, 70.0, lambda r: GOOD if len(r.messages) > 2 else "so so")
+    assert Asker(model, _settings(Rung.FENCED), now=clock).ask(PROMPT, Picks).value == GOOD_VALUE
+
+
+@pytest.mark.parametrize(
+    ("said_s", "took_s", "patience"),
+    [
+        (None, [], 240.0),
+        (None, [10.0], 240.0),
+        (None, [100.0, 5.0], 300.0),
+        (None, [100.0, *[5.0] * 5], 240.0),
+        (None, [500.0], 900.0),
+        (30.0, [100.0], 30.0),
+        (900.0, [], 900.0),
+    ],
+)
+def test_a_slow_endpoint_gets_more_time_unless_the_task_says_how_much(
+    said_s: float | None, took_s: list[float], patience: float
+) -> None:
+    assert patience_s(said_s, took_s) == patience
+
+
+def test_after_a_call_that_got_no_answer_in_time_the_next_one_gets_more() -> None:
+    clock, given = Clock(), []
+
+    class Slow(ScriptedModel):
+        def complete(self, request: Request, *, deadline_s: float, on_text: object = None) -> Reply:
+            given.append(deadline_s)
+            clock.at += deadline_s
+            raise ModelError(Trouble.TIMED_OUT, "too slow")
+
+    asker = Asker(Slow([]), Asking(), now=clock, took_s=[90.0])
+    for _ in range(3):
+        asker.ask(PROMPT, Picks)
+        clock.at += 3600.0
+    assert given == [270.0, 810.0, 900.0]
 
 
 def test_the_standing_survives_as_rows_of_calls() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -160,3 +162,24 @@ def test_any_history_leaves_a_sound_standing_and_the_same_one_when_told_again(
     rung = standing.next_rung(STEPS, at + later, has_menu=has_menu)
     assert has_menu or rung is not Rung.MENU
     assert RUNGS.index(rung) >= RUNGS.index(standing.rung) - 2
+
+
+def _rescued_by(rung: Rung, times: int, *, n_good_between: int = 0) -> Standing:
+    """Questions by tools whose answers were of no use, and which another rung answered."""
+    standing = start(STEPS)
+    good = Tried(rung=Rung.TOOLS, outcome=Outcome.USED, at=0.0)
+    for _ in range(times):
+        for call in (*[good] * n_good_between, replace(good, outcome=Outcome.UNUSABLE), replace(good, rung=rung)):
+            standing = after(standing, call, STEPS)
+    return standing
+
+
+def test_a_rung_whose_questions_a_worse_one_has_to_answer_again_and_again_is_left() -> None:
+    assert _rescued_by(Rung.SCHEMA, 1).rung is Rung.TOOLS
+    assert _rescued_by(Rung.SCHEMA, 2).rung is Rung.SCHEMA
+    assert _rescued_by(Rung.SCHEMA, 2, n_good_between=STEPS.n_good - 1).rung is Rung.SCHEMA
+
+
+def test_rescues_far_apart_and_by_a_menu_cost_no_rung() -> None:
+    assert _rescued_by(Rung.SCHEMA, 9, n_good_between=STEPS.n_good).rung is Rung.TOOLS
+    assert _rescued_by(Rung.MENU, 9, n_good_between=1).rung is Rung.TOOLS

@@ -9,6 +9,7 @@ from agent_worlds import World, a_task, a_world
 from agent.planner.portfolio import CONTROL
 from agent.planner.proposers.outside import OUTSIDE
 from agent.store.views import Expected, Purpose, SessionState, TrialView
+from agent.waiting import DirectWaiter, Interest, Wake
 
 SPACE = {"x": {"type": "float", "low": 0.0, "high": 1.0, "default": 0.1}}
 
@@ -64,3 +65,26 @@ def test_without_the_arm_in_the_task_its_proposals_are_refused(tmp_path: Path) -
     (told,) = world.store.suggestions("s1")
     assert told.trial_id is None
     assert "search.use" in (told.note or "")
+
+
+def test_a_session_that_takes_proposals_alone_waits_for_them(tmp_path: Path) -> None:
+    search = {"use": ["outside"]}
+    world = a_world(tmp_path, task=a_task(space=SPACE, search=search, budgets={"trials": 3}))
+    n_waits = 0
+
+    def pause(seconds: float) -> None:
+        world.runtime.advance(seconds)
+
+    class Later(DirectWaiter):
+        """Half a minute goes by before anything is proposed, and again before the second one."""
+
+        def wait(self, interest: Interest) -> Wake:
+            nonlocal n_waits
+            n_waits += 1
+            if n_waits in (40, 80):
+                world.store.suggest("s1", {"x": n_waits / 100}, why="", suggested_by="coder", arm=OUTSIDE)
+            return super().wait(interest)
+
+    state = world.live(open_waiter=lambda runtime, since: Later(runtime, since=since), pause=pause)
+    assert state is SessionState.FINISHED
+    assert [t.params["x"] for t in searched(world)] == [0.1, 0.4, 0.8]

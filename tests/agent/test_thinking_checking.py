@@ -10,6 +10,7 @@ from agent_worlds import a_task
 from planner_builders import a_history, a_trial
 from thinking_worlds import DEFAULT, a_search, an_inquiry
 
+from agent.llm.shape import schema_of
 from agent.planner.configuration import problems
 from agent.store.views import Expected, Purpose, TrialState
 from agent.thinking.checking import MOST_REFUSALS, Checked, Inquiry, StopWish, checked
@@ -175,3 +176,37 @@ def test_every_proposal_lies_in_the_space() -> None:
 def test_parameters_beside_the_reason_are_read_as_what_they_are() -> None:
     [proposal] = answered(an_inquiry(), trials=[{"x": 0.83, "kind": "b", "why": "higher", "chance": 0.4}]).proposals
     assert (proposal.params, proposal.why) == ({"x": 0.83, "kind": "b"}, "higher")
+
+
+def _list_in_schema(schema: object, name: str) -> dict[str, Any] | None:
+    assert isinstance(schema, dict)
+    found = schema["properties"].get(name)
+    assert found is None or isinstance(found, dict)
+    return found
+
+
+def test_a_model_that_is_held_to_the_schema_can_not_repeat_itself_without_end() -> None:
+    schema = schema_of(ideas_of(a_task(), 3))
+    for name, most in (("trials", 3), ("again", 2), ("stop", 2), ("lessons", 2)):
+        found = _list_in_schema(schema, name)
+        assert found is not None
+        assert found["maxItems"] == most
+    trials = _list_in_schema(schema, "trials")
+    assert trials is not None
+    assert trials["items"]["properties"]["why"]["maxLength"] == 200
+
+
+def test_more_than_the_schema_allows_is_read_all_the_same() -> None:
+    ideas = ideas_of(a_task(), 1).model_validate({"trials": [{**idea(x=0.1), "why": "long " * 100}, idea(x=0.2)]})
+    assert len(ideas.trials) == 2
+
+
+@pytest.mark.parametrize(
+    ("use", "replicates", "is_there"), [("replicator", 1, True), ("replicator", 2, False), ("random", 1, False)]
+)
+def test_the_schema_asks_for_nothing_that_would_be_refused(use: str, replicates: int, is_there: bool) -> None:
+    task = a_task(search={"use": ["sampler", use], "replicates": replicates})
+    assert (_list_in_schema(schema_of(ideas_of(task)), "again") is not None) is is_there
+    assert _list_in_schema(schema_of(ideas_of(task, may_stop=False)), "stop") is None
+    given = ideas_of(task, may_stop=False).model_validate({"again": [{"trial": "t1"}], "stop": [{"trial": "t2"}]})
+    assert (len(given.again), len(given.stop)) == (1, 1)

@@ -29,6 +29,11 @@ class Outside:
     def name(self) -> str:
         return OUTSIDE
 
+    @property
+    def is_pending(self) -> bool:
+        """Where nobody else suggests anything new, the session waits for it; see `proposers.protocol.Slow`."""
+        return not set(self._task.search.use) - {OUTSIDE, "replicator"}
+
     def ask(self, history: History, n: int) -> list[Proposal]:
         """What waits and is still worth a trial, oldest first."""
         found = answers(waiting_from_outside(self._ideas()), self._task, history, max(n, 0))
