@@ -117,8 +117,11 @@ def _shut_off(task: Task) -> dict[str, Any]:
 
 def _origin_tags(trial: TrialView) -> dict[str, str]:
     """Where it comes from and what was predicted of it, as far as that is known."""
-    facts, expected = trial.facts, trial.facts.expected
+    facts, expected, edited = trial.facts, trial.facts.expected, trial.facts.edited
     known = {
+        "nightlab.code.tree": None if edited is None else edited.tree,
+        "nightlab.code.commit": None if edited is None else edited.commit,
+        "nightlab.code.parent": None if edited is None else edited.parent or "base",
         "nightlab.prompt": facts.prompt,
         "nightlab.model": facts.model,
         "nightlab.brief": facts.brief,
