@@ -46,6 +46,7 @@ class Editor:
             base=self.sources(None),
             paths=self._workshop.paths(code or self._workshop.base),
             installed=None if python is None else installed_modules(python),
+            python=python,
         )
         if found:
             raise NotApplied("\n".join(found))

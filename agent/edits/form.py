@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 LARGEST_BYTES = 10_000_000
 """Of an edit, and of a file that is edited."""
+MOST_SPOTS = 500
+"""Blocks or hunks of one edit."""
+_LONGEST_PATH = 1000
 
 
 class NotApplied(ValueError):
@@ -39,6 +42,8 @@ class FileEdit:
 
 def checked_path(path: str, name: str) -> str:
     """A path below the code's folder, as the sources are named. Raises NotApplied."""
+    if len(path) > _LONGEST_PATH:
+        raise NotApplied(f"{name}: a path of {len(path)} characters; there is none that long")
     plain = path
     while plain.startswith("./"):
         plain = plain[2:]
