@@ -84,6 +84,13 @@ def test_its_sockets_reach_the_gateway_or_the_network_and_nothing_of_its_user(ho
 
 
 @pytest.mark.kills
+def test_a_folder_above_nightlabs_own_is_refused(home: Path) -> None:
+    found = sealed(home, "fenced_sockets.py", "", readable=[str(home)])
+    assert found["reason"] == "bad_command"
+    assert "holds nightlab's own folder" in found["evidence"]
+
+
+@pytest.mark.kills
 def test_a_folder_that_its_user_can_list_but_not_enter_is_refused(home: Path) -> None:
     listed = home / "listed"
     listed.mkdir(mode=0o644)
