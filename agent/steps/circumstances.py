@@ -49,8 +49,15 @@ def run_seconds(trial: TrialView, job: JobView) -> float | None:
         return None
     if not all(is_its_own(attempt.exit_reason) for attempt in started[:-1]):
         return None
-    took = [a.ended_at - a.started_at for a in started if a.started_at is not None and a.ended_at is not None]
-    return sum(took) if len(took) == len(started) else None
+    took = [_ran_for(attempt) for attempt in started]
+    return None if None in took else sum(seconds for seconds in took if seconds is not None)
+
+
+def _ran_for(attempt: AttemptView) -> float | None:
+    """By its own machine; else by when the server heard of its start and of its end."""
+    if attempt.run_s is not None or attempt.started_at is None or attempt.ended_at is None:
+        return attempt.run_s
+    return attempt.ended_at - attempt.started_at
 
 
 def model_of_all(trial: TrialView, model: str | None) -> str | None:

@@ -123,6 +123,8 @@ class _Attempt:
         self._order = order
         self._group: str | None = order["cgroup"]
         self._leader = 0
+        self._began_at = 0.0
+        """When the command started, on the monotonic clock."""
         self._duty = Duty()
         self._box_report = -1
         """Where the first process of a sealed attempt's box says how its command ended; -1: it is not sealed."""
@@ -170,6 +172,7 @@ class _Attempt:
             return {"errno": error.errno, "text": f"{error.strerror}: {error.filename or 'starting a process'}"}
         if failure is not None:
             return failure
+        self._began_at = time.monotonic()
         self._duty.begin(self._leader)
         leader = processes.look_up(self._leader)
         started = {
@@ -365,6 +368,7 @@ class _Attempt:
             "was_killed": self._was_killed,
             "oom_killed": exit_code != 0 and self._lost_one_for_memory(exit_code),
             "ended_at": time.time(),
+            "run_s": time.monotonic() - self._began_at,
             "peak_memory_mb": self._peak.mb,
         }
 

@@ -162,6 +162,7 @@ def _end_attempt(changes: RowChanges, event: AttemptEnded, before: Job | None, a
             "exit_reason": event.exit_reason,
             "exit_code": event.exit_code,
             "evidence": event.evidence,
+            "run_s": event.run_s,
             "peak_memory_mb": event.peak_memory_mb,
         },
     )

@@ -92,6 +92,7 @@ attempts = sa.Table(
     sa.Column("launch_why", Prose),
     sa.Column("peak_memory_mb", sa.Double),
     sa.Column("sandbox", Reached),
+    sa.Column("run_s", sa.Double),
 )
 
 runs = sa.Table(

@@ -29,6 +29,12 @@ def a_job(*attempts: tuple[float, str]) -> JobView:
     )
 
 
+def test_what_its_machine_says_goes_before_when_the_server_heard_of_it() -> None:
+    job = a_job((60.0, "completed"))
+    told = job.model_copy(update={"attempts": (job.attempts[0].model_copy(update={"run_s": 7.0}),)})
+    assert run_seconds(a_trial(a_task(), 1, {"x": 0.2, "kind": "a"}, 0.5), told) == 7.0
+
+
 @pytest.mark.parametrize(
     ("attempts", "seconds"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -210,6 +211,17 @@ def test_a_disk_that_is_full_to_the_last_byte_loses_nothing_that_was_acknowledge
             assert client.await_end(job_id, timeout_s=60).state in ("succeeded", "failed")
         first = client.job(running.job_id)
         assert (first.state, len(first.attempts)) == ("succeeded", 1)
+
+
+def test_how_long_an_attempt_ran_is_what_its_own_machine_says(tmp_path: Path) -> None:
+    with served(tmp_path) as (_, client):
+        running = client.submit(python("import time; time.sleep(0.4)"))
+        folder = tmp_path / "attempts" / running.job_id / "1"
+        ended = client.await_end(running.job_id, timeout_s=30)
+    (attempt,) = ended.attempts
+    assert attempt.run_s is not None
+    assert attempt.run_s >= 0.4
+    assert attempt.run_s == json.loads((folder / "exit.json").read_bytes())["run_s"]
 
 
 def test_the_most_memory_that_an_attempt_held_is_told_of_one_process_and_of_several(tmp_path: Path) -> None:
