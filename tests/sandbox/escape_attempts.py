@@ -61,6 +61,16 @@ def through_a_link() -> None:
     touch("link")
 
 
+def modes_through_a_link() -> None:
+    os.symlink(secret, "link to modes")
+    os.chmod("link to modes", 0o600)
+
+
+def ask_through_a_link() -> None:
+    os.symlink(outside["socket"], "link to a socket")
+    local("link to a socket")
+
+
 def with_the_first_bytes() -> None:
     with socket.socket() as asker:
         asker.sendto(b"x", 0x20000000, ("127.0.0.1", port))
@@ -197,6 +207,7 @@ ATTEMPTS: dict[str, Callable[[], object]] = {
     "watch a private folder": watch,
     "cut a private file": lambda: os.truncate(secret, 3),
     "change a private file's modes": lambda: os.chmod(secret, 0o600),
+    "change its modes through a link": modes_through_a_link,
     "change a private file's times": lambda: os.utime(secret),
     "give a private file an attribute": lambda: os.setxattr(secret, "user.nightlab", b"x"),
     "forge its own end": lambda: touch(os.path.join(outside["attempt"], "exit.json"), "a"),
@@ -214,6 +225,7 @@ ATTEMPTS: dict[str, Callable[[], object]] = {
     "reach the internet": lambda: connect(*FAR),
     "reach it without a connection": without_a_connection,
     "ask a server of its user": lambda: local(outside["socket"]),
+    "ask it through a link": ask_through_a_link,
     "ask one by an abstract name": lambda: local("\0" + outside["abstract"]),
     "write to a server of its user": lambda: local(outside["datagrams"], socket.SOCK_DGRAM),
     "write to one from a pair": local_by_a_pair,

@@ -22,6 +22,7 @@ ROOT: dict[str, tuple[str, ...]] = {
     "watch a private folder": _FILES,
     "cut a private file": _FILES,
     "change a private file's modes": _FILES,
+    "change its modes through a link": ("mount", "capabilities"),
     "change a private file's times": _FILES,
     "give a private file an attribute": _FILES,
     "forge its own end": _FILES,
@@ -39,6 +40,7 @@ ROOT: dict[str, tuple[str, ...]] = {
     "reach the internet": ("net",),
     "reach it without a connection": ("net",),
     "ask a server of its user": _FILES,
+    "ask it through a link": ("mount", "capabilities"),
     "ask one by an abstract name": ("net",),
     "write to a server of its user": _FILES,
     "write to one from a pair": _FILES,
@@ -76,7 +78,9 @@ USER_NAMESPACE = {
         ),
         MACHINE,
     ),
-    "read a private file through a link": ("mount",),
+    **dict.fromkeys(
+        ("read a private file through a link", "change its modes through a link", "ask it through a link"), ("mount",)
+    ),
     "read it through the init's root": ("mount", "capabilities", HIDDEN_INIT),
     "write the init's memory": ("capabilities", HIDDEN_INIT),
     "see the init's files": ("capabilities", HIDDEN_INIT),
@@ -95,6 +99,7 @@ LANDLOCK = {
     **dict.fromkeys(
         (
             "watch a private folder", "change a private file's modes", "change a private file's times",
+            "change its modes through a link", "ask it through a link",
             "give a private file an attribute", "attach others' shared memory", "reach a server on the machine",
             "reach it with the first bytes", "reach the internet", "reach it without a connection",
             "ask a server of its user", "write to a server of its user", "write to one from a pair", "open a vsock",

@@ -20,7 +20,7 @@ from runtime_client import landlock
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
 needs_landlock = pytest.mark.skipif(landlock.abi() < landlock.SIGNALS_SINCE, reason="needs Landlock of version 6")
-N_ATTEMPTS = 51
+N_ATTEMPTS = 53
 
 
 @pytest.fixture
