@@ -63,6 +63,8 @@ def why_not_counted(trial: TrialView, task: Task, history: History) -> NotCounte
     if trial.facts.scorer is None:
         text = "what edited code says of itself is no measurement: it has to come from the task's scorer (`score`)"
         return NotCounted(refusal=Refusal.SELF_REPORTED, text=text)
+    if trial.purpose is Purpose.HELD_OUT:  # of another metric, with other parameters, and it decides nothing
+        return None
     return _too_slow(trial, task, history) or _seed_unused(trial, task, history)
 
 

@@ -131,6 +131,14 @@ def test_what_edited_code_says_of_itself_is_no_value() -> None:
     assert why_not_counted(a_trial(task, 1, DEFAULT, 0.99), task, a_history()) is None
 
 
+def test_a_held_out_look_is_judged_neither_by_its_time_nor_by_its_seed() -> None:
+    task = a_code_task()
+    base = of_seeds(task, 1, [0.51, 0.52, 0.53])
+    look = a_trial(task, 9, DEFAULT, 0.9, purpose=Purpose.HELD_OUT, facts=scored(ONE, run_s=99.0))
+    assert why_not_counted(look, task, a_history(*base, *of_seeds(task, 4, [0.9, 0.9], ONE))) is None
+    assert why_not_counted(replace(look, facts=TrialFacts(edited=ONE)), task, a_history(*base)) is not None
+
+
 def of_seeds(task: Task, first: int, values: list[float], edited: CodeState | None = None) -> list[TrialView]:
     return [
         a_trial(task, first + i, DEFAULT, v, seed=1000 + i, purpose=Purpose.REPLICATE, facts=scored(edited))
