@@ -273,6 +273,8 @@ class Autonomy(TaskPart):
     """Trials that a model or an outside agent suggests."""
     outside_space: Freedom = "propose"
     """Trials with values beyond the ranges of the space."""
+    code: Freedom = "run"
+    """Trials of code that a model or an outside agent has edited, each edit once."""
     fixes: Freedom = "run"
     """Trials that change something because a trial failed."""
     early_stops: Freedom = "run"

@@ -184,6 +184,8 @@ def ending_reports(watched: Watched, ending: dict[str, Any]) -> list[NodeReport]
             supervisor_lost=ending.get("supervisor_lost", False),
             node_restarted=ending.get("node_restarted", False),
             oom_killed=ending.get("oom_killed", False),
+            run_s=ending.get("run_s"),
+            cpu_s=ending.get("cpu_s"),
             peak_memory_mb=ending.get("peak_memory_mb"),
         )
     )
@@ -201,7 +203,7 @@ def not_launched(watched: Watched, number: int | None, text: str) -> NotLaunched
 
 
 def _not_sealed(watched: Watched, text: str) -> NotLaunched:
-    evidence = f"{text}. Nightlab must be root with all rights here (not in a container that withholds namespaces)"
+    evidence = f"{text}. It could be had when the server started: start it again, and `nightlab node list` says why not"
     reason = ExitReason.SANDBOX_UNAVAILABLE
     return NotLaunched(key=watched.key, generation=watched.generation, exit_reason=reason, evidence=evidence)
 

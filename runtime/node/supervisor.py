@@ -123,6 +123,10 @@ class _Attempt:
         self._order = order
         self._group: str | None = order["cgroup"]
         self._leader = 0
+        self._began_at = 0.0
+        """When the command started, on the monotonic clock."""
+        self._cpu_s = 0.0
+        """Of processes that have ended, with those that they had waited for."""
         self._duty = Duty()
         self._box_report = -1
         """Where the first process of a sealed attempt's box says how its command ended; -1: it is not sealed."""
@@ -142,7 +146,7 @@ class _Attempt:
     def run(self) -> None:
         failure = self._start()
         if failure is not None:
-            self._leave_groups()
+            self._leave_box()
             self._record_exit({"launch_error": failure, "ended_at": time.time()})
             return
         self._read_stop_order()
@@ -150,12 +154,15 @@ class _Attempt:
         self._end_leftovers()
         self._keeper.look(0.0, POLL_S)
         ending = self._ending()
-        self._leave_groups()
+        self._leave_box()
         self._record_exit(ending)
 
-    def _leave_groups(self) -> None:
+    def _leave_box(self) -> None:
         _leave_group(self._group)
-        groups.remove(self._order.get("sandbox", levels.NONE).get("groups", []))
+        sandbox = self._order.get("sandbox", levels.NONE)
+        groups.remove(sandbox.get("groups", []))
+        for folder in sandbox.get("emptied", []):
+            disk.empty(folder)
 
     def _start(self) -> dict[str, Any] | None:
         """Start the leader and record it. Returns what went wrong, if the command never ran."""
@@ -167,6 +174,7 @@ class _Attempt:
             return {"errno": error.errno, "text": f"{error.strerror}: {error.filename or 'starting a process'}"}
         if failure is not None:
             return failure
+        self._began_at = time.monotonic()
         self._duty.begin(self._leader)
         leader = processes.look_up(self._leader)
         started = {
@@ -293,10 +301,11 @@ class _Attempt:
 
     def _give_notice(self, grace_s: float) -> None:
         """The notice holds the time of the kill, in seconds since the epoch; it is there whole or not at all."""
-        path = os.path.join(self._folder, records.NOTICE)
+        sandbox = self._order.get("sandbox", levels.NONE)
+        path = os.path.join(sandbox.get("notices", self._folder), records.NOTICE)
         try:
             text = f"{time.time() + grace_s:.3f}\n"
-            records.write_text(path, text, owner=self._order.get("sandbox", levels.NONE).get("uid"))
+            records.write_text(path, text, owner=sandbox.get("uid"))
         except OSError:
             with contextlib.suppress(OSError), open(path, "ab"):  # On a full disk the name alone, or the signal.
                 pass
@@ -311,6 +320,7 @@ class _Attempt:
             if pid == 0:
                 return True
             self._peak.ended(usage.ru_maxrss)
+            self._cpu_s += usage.ru_utime + usage.ru_stime
             self._duty.ended(pid, self._told(pid, os.waitstatus_to_exitcode(status)))
 
     def _told(self, pid: int, code: int) -> int:
@@ -361,6 +371,8 @@ class _Attempt:
             "was_killed": self._was_killed,
             "oom_killed": exit_code != 0 and self._lost_one_for_memory(exit_code),
             "ended_at": time.time(),
+            "run_s": time.monotonic() - self._began_at,
+            "cpu_s": self._cpu_s,
             "peak_memory_mb": self._peak.mb,
         }
 
@@ -419,7 +431,7 @@ def _spawn(folder: str, order: dict[str, Any], port: ports.Port | None) -> tuple
 
 
 def _prepare_box(order: dict[str, Any], log: int) -> None:
-    """Its bounds, its output, and that the next child is the first process of a new pid namespace. Raises OSError."""
+    """Its bounds, its output, and what makes the next child the first process of its box. Raises OSError."""
     sandbox = order["sandbox"]
     os.fchown(log, sandbox["uid"], -1)  # It may open its own output by name (/dev/stdout).
     sandbox["groups"] = groups.make(f"nightlab-{order['marker']}", sandbox["bounds"])
@@ -427,7 +439,8 @@ def _prepare_box(order: dict[str, Any], log: int) -> None:
         sandbox["rlimits"]["RLIMIT_DATA"] = sandbox["bounds"]["memory"]
     if sandbox["how"] == walls.USER_NAMESPACE:
         kernel.become_own_namespace_of_users()
-    kernel.unshare(kernel.CLONE_NEWPID, "pid")
+    if sandbox["how"] != walls.LANDLOCK:
+        kernel.unshare(kernel.CLONE_NEWPID, "pid")
 
 
 def _become_command(order: dict[str, Any], log: int, writer: int, supervisor: int, report: int) -> None:

@@ -135,6 +135,8 @@ def _attempt_view(row: AttemptRow) -> AttemptView:
         else SandboxView.model_construct(
             level=row.sandbox.level, layers=row.sandbox.layers, uid=row.sandbox.uid, how=row.sandbox.how
         ),
+        run_s=row.run_s,
+        cpu_s=row.cpu_s,
         peak_memory_mb=row.peak_memory_mb,
         checkpoint_step=row.checkpoint_step,
     )
@@ -159,6 +161,7 @@ def _node_view(node: Node, jobs: Iterable[Job], standing: Standing) -> NodeView:
         node_id=node.node_id,
         generation=node.generation,
         why_not_sealed=node.why_not_sealed,
+        sealed_by=node.sealed_by,
         state=standing.state.value,
         state_reason=standing.reason,
         devices=tuple(
