@@ -26,7 +26,10 @@ class Quick:
 
 CHARLM = Quick("charlm", ("--steps", "800"))
 SPEED = Quick("speed", ("--steps", "20"))
-TASKS = [CHARLM, SPEED]
+SFT = Quick("sft", ("--steps", "600"))
+PREFERENCE = Quick("preference", ("--steps", "120"))
+POLICY = Quick("policy", ("--updates", "150", "--boats", "64"))
+TASKS = [CHARLM, SFT, PREFERENCE, POLICY, SPEED]
 
 
 def values(folder: Path, quick: Quick, patch: Path | None, seeds: tuple[int, ...] = SEEDS) -> list[float]:
