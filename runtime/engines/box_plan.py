@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -18,7 +19,7 @@ from runtime.engines.sealing import sealing_here
 from runtime.model.states import ExitReason
 from runtime.node import records
 from runtime.node.launch_errors import CannotLaunch
-from runtime.sandbox import walls
+from runtime.sandbox import folders, walls
 from runtime_client import landlock
 from runtime_client.models import JobSpec, Network
 
@@ -76,10 +77,12 @@ def box_record(spec: JobSpec, facts: BoxFacts, variables: dict[str, str]) -> dic
     if sealing.how is None:
         raise CannotLaunch(ExitReason.SANDBOX_UNAVAILABLE, str(sealing.why_not))
     has_own_user, is_fenced = sealing.how == walls.ROOT, sealing.how == walls.LANDLOCK
-    for path in spec.readable:
-        _check_readable("readable", path, has_own_user=has_own_user)
-    if not facts.is_own_folder:
-        _check_readable("code_source.root_path", str(facts.working_folder), has_own_user=has_own_user)
+    named = [("readable", path) for path in spec.readable]
+    named += [] if facts.is_own_folder else [("code_source.root_path", str(facts.working_folder))]
+    for name, path in named:
+        _check_readable(name, path, has_own_user=has_own_user)
+        if not has_own_user:
+            _check_apart(name, path, facts.folder)
     memory = _memory(spec, facts)
     root = facts.folder / "box"
     root.mkdir(exist_ok=True, mode=0o711 if is_fenced else 0o700)
@@ -158,6 +161,14 @@ def _check_readable(name: str, path: str, *, has_own_user: bool) -> None:
         raise CannotLaunch(ExitReason.BAD_COMMAND, f"{name}: {path!r} is for its owner alone, and {advice}")
 
 
+def _check_apart(name: str, path: str, attempt: Path) -> None:
+    """Of the same user, a job could read our own tokens and records, where these are below what it is shown."""
+    if Path(os.path.realpath(attempt)).is_relative_to(os.path.realpath(path)):
+        told = f"{name}: {path!r} holds nightlab's own folder, with its tokens, which a sealed job is not to see"
+        advice = "name a folder beside it, or let a snapshot be taken (code_source.snapshot: auto)"
+        raise CannotLaunch(ExitReason.BAD_COMMAND, f"{told}: {advice}")
+
+
 def give(folder: Path, uid: int) -> None:
     """Make a folder of ours the job's, with all that is in it, unless it is already. Nothing of the job runs now.
 
@@ -165,25 +176,26 @@ def give(folder: Path, uid: int) -> None:
     """
     if folder.lstat().st_uid == uid:
         return
-    for place, folders, files in os.walk(folder):
-        for name in (*folders, *files):
+    for place, names in folders.walk(str(folder)):
+        for name in names:
             path = Path(place, name)
             status = path.lstat()
-            if name in files and status.st_nlink > 1 and not path.is_symlink():
+            if status.st_nlink > 1 and not path.is_symlink():
                 copy = path.with_name(f".{name}.own")
                 shutil.copy2(path, copy)
                 copy.replace(path)
             os.chown(path, uid, uid, follow_symlinks=False)
-    os.chown(folder, uid, uid)
+        os.chown(place, uid, uid)
     folder.chmod(0o755)
 
 
 def show(folder: Path) -> None:
     """Let the users of other jobs read what an ended job left, however it made it. Links stay what they are."""
-    for place, _, files in os.walk(folder):
-        _let_read(place, 0o555)
-        for name in files:
-            _let_read(os.path.join(place, name), 0o444)
+    with contextlib.suppress(folders.TooDeep):  # What no path names is not read either.
+        for place, names in folders.walk(str(folder)):
+            _let_read(place, 0o555)
+            for name in names:
+                _let_read(os.path.join(place, name), 0o444)
 
 
 def _let_read(path: str, mode: int) -> None:
