@@ -13,8 +13,6 @@ from code_tasks import CODE, Copy, Failed
 from agent.task import Direction
 from agent.task_file import load_task
 
-SEEDS = (21, 22, 23)
-
 
 @dataclass(frozen=True)
 class Quick:
@@ -22,22 +20,23 @@ class Quick:
 
     name: str
     arguments: tuple[str, ...]
+    seeds: tuple[int, ...] = (21, 22, 23)
 
 
 CHARLM = Quick("charlm", ("--steps", "800"))
-SPEED = Quick("speed", ("--steps", "20"))
-SFT = Quick("sft", ("--steps", "600"))
+SPEED = Quick("speed", ("--steps", "20"), seeds=(21,))
+SFT = Quick("sft", ())
 PREFERENCE = Quick("preference", ("--steps", "120"))
 POLICY = Quick("policy", ("--updates", "150", "--boats", "64"))
 TASKS = [CHARLM, SFT, PREFERENCE, POLICY, SPEED]
 
 
-def values(folder: Path, quick: Quick, patch: Path | None, seeds: tuple[int, ...] = SEEDS) -> list[float]:
+def values(folder: Path, quick: Quick, patch: Path | None, seeds: tuple[int, ...] = ()) -> list[float]:
     """One for each seed, turned so that higher is better."""
     objective = load_task(CODE / f"{quick.name}.yaml").objective
     sign = 1.0 if objective.direction is Direction.MAXIMIZE else -1.0
     copy = Copy(folder, patch)
-    return [sign * copy.value(quick.name, objective.metric, seed, *quick.arguments) for seed in seeds]
+    return [sign * copy.value(quick.name, objective.metric, seed, *quick.arguments) for seed in seeds or quick.seeds]
 
 
 def edit(name: str, start: str) -> Path:
