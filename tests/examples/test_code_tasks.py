@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from code_tasks import CODE, Copy, Failed
 
+from agent.edits import EditRules, apply, objections
 from agent.task import Direction
 from agent.task_file import load_task
 
@@ -56,13 +57,15 @@ def test_task_file_is_valid_and_names_files_that_trials_may_edit(file: Path) -> 
 
 
 @pytest.mark.parametrize("quick", TASKS, ids=lambda quick: quick.name)
-def test_edits_change_only_files_that_trials_may_edit(quick: Quick) -> None:
+def test_every_known_edit_is_one_that_a_session_takes(quick: Quick) -> None:
     task = load_task(CODE / f"{quick.name}.yaml")
     assert task.code is not None
+    sources = {name: (CODE / name).read_bytes() for name in task.code.editable}
+    rules = EditRules(editable=task.code.editable, max_changed_lines=task.code.max_changed_lines)
     for kind in ("good-1", "good-2", "good-3", "bad-1", "bad-2", "bad-3"):
-        lines = edit(quick.name, kind).read_text().splitlines()
-        touched = {line.removeprefix("+++ b/") for line in lines if line.startswith("+++ ")}
-        assert touched <= set(task.code.editable)
+        changed = apply(edit(quick.name, kind).read_text(), sources, rules)
+        assert changed
+        assert not objections(changed, sources, rules)
 
 
 def test_a_good_edit_is_better_than_the_default_and_a_bad_one_worse(tmp_path: Path) -> None:
