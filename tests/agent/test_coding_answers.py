@@ -187,7 +187,7 @@ def test_where_nothing_holds_it_to_a_form_the_edit_stands_beside_the_json(tmp_pa
     desk = Desk(tmp_path)
 
     def script(n: int, request: Request) -> Said:
-        assert "The second part comes after that block" in request.messages[-1].text
+        assert "Answer with two parts and nothing else" in request.messages[-1].text
         return Said(text=text)
 
     [proposal] = desk.ask(says(script), rung=Rung.FENCED)
