@@ -43,7 +43,7 @@ BAD = {
     "a context that is not there": (lambda now: answer(block("9.9", "1.0")), "GAIN = 0.5"),
     "another file": (lambda now: answer("<<<< new train.py\nx = 1\n>>>> end"), "may not be edited"),
     "outside of the code": (lambda now: answer("<<<< new ../x.py\nx = 1\n>>>> end"), "leave out"),
-    "a name that nobody can read": (lambda now: answer("<<<< new m\x1b[2J.py\nx = 1\n>>>> end"), "plain characters"),
+    "a name that nobody can read": (lambda now: answer("<<<< new m\x1b[2J.py\nx = 1\n>>>> end"), "is no path"),
     "a no-op": (lambda now: answer(block(now, now)), "would change nothing"),
     "broken syntax": (lambda now: answer(block(now, "(1.0")), "Python"),
     "a parent that is not there": (lambda now: answer(block(now, "1.0"), parent="s1-t9"), "or none: base"),
