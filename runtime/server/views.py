@@ -136,6 +136,7 @@ def _attempt_view(row: AttemptRow) -> AttemptView:
             level=row.sandbox.level, layers=row.sandbox.layers, uid=row.sandbox.uid, how=row.sandbox.how
         ),
         run_s=row.run_s,
+        cpu_s=row.cpu_s,
         peak_memory_mb=row.peak_memory_mb,
         checkpoint_step=row.checkpoint_step,
     )

@@ -55,6 +55,8 @@ class AttemptView(Wire):
     run_s: float | None = None
     """Seconds from the start of the command until nothing of it was left, by the machine that it ran on: `started_at`
     and `ended_at` are when the server heard of it. None: not known, or not ended."""
+    cpu_s: float | None = None
+    """Processor time of its processes, in seconds of one core; None: not known, or not ended."""
     peak_memory_mb: float | None = None
     """Most memory (MiB) that its processes on this machine held at once; None: not known, or not ended."""
 

@@ -43,9 +43,10 @@ BAD = {
     "a context that is not there": (lambda now: answer(block("9.9", "1.0")), "GAIN = 0.5"),
     "another file": (lambda now: answer("<<<< new train.py\nx = 1\n>>>> end"), "may not be edited"),
     "outside of the code": (lambda now: answer("<<<< new ../x.py\nx = 1\n>>>> end"), "leave out"),
+    "a name that nobody can read": (lambda now: answer("<<<< new m\x1b[2J.py\nx = 1\n>>>> end"), "is no path"),
     "a no-op": (lambda now: answer(block(now, now)), "would change nothing"),
     "broken syntax": (lambda now: answer(block(now, "(1.0")), "Python"),
-    "a parent that is not there": (lambda now: answer(block(now, "1.0"), parent="s1-t9"), "there are base"),
+    "a parent that is not there": (lambda now: answer(block(now, "1.0"), parent="s1-t9"), "or none: base"),
     "parameters that are not there": (lambda now: answer("", parameters={"y": 1}), "is no parameter"),
     "parameters beyond their range": (lambda now: answer(block(now, "1.0"), parameters={"x": 7}), "a number from 0"),
     "parameters of the base": (lambda now: answer("", parent="base", parameters={"x": 0.4}), "name such a trial"),
@@ -55,7 +56,7 @@ BAD = {
 @pytest.mark.parametrize("kind", BAD)
 def test_what_can_not_be_tried_is_told_in_the_same_turn_and_put_right(tmp_path: Path, kind: str) -> None:
     bad, words = BAD[kind]
-    desk = Desk(tmp_path, space=SPACE)
+    desk = Desk(tmp_path, space=SPACE, code={"editable": ["m*.py"]})
     model = says(lambda n, request: bad(shown(request)) if n < 3 else answer(block(shown(request), "0.8")))
     [proposal] = desk.ask(model)
     assert words in repaired(model.requests[1])
@@ -76,6 +77,16 @@ def test_rubbish_gives_nothing(tmp_path: Path, text: str) -> None:
     desk = Desk(tmp_path)
     assert desk.ask(ScriptedModel(lambda request: Said(text=text))) == []
     assert desk.lost
+
+
+def test_what_a_person_has_forbidden_since_is_not_gone_on_with(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, space=SPACE)
+    [first] = desk.ask(says(lambda n, request: answer(block("0.5", "0.8"), parameters={"x": 0.9})))
+    desk.tried(first, 0.8)
+    desk.task = desk.task.model_copy(update={"forbid": ("x > 0.8",)})
+    model = says(lambda n, request: answer(block("0.8", "0.9"), parent="s1-t2"))
+    assert desk.ask(model) == []
+    assert "forbidden: x > 0.8" in desk.lost
 
 
 def test_the_same_edit_again_is_refused_whatever_branch_it_is_made_on(tmp_path: Path) -> None:
@@ -176,7 +187,7 @@ def test_where_nothing_holds_it_to_a_form_the_edit_stands_beside_the_json(tmp_pa
     desk = Desk(tmp_path)
 
     def script(n: int, request: Request) -> Said:
-        assert "The second part comes after that block" in request.messages[-1].text
+        assert "Answer with two parts and nothing else" in request.messages[-1].text
         return Said(text=text)
 
     [proposal] = desk.ask(says(script), rung=Rung.FENCED)

@@ -151,7 +151,8 @@ def test_patterns(pattern: str, named: list[str], others: list[str]) -> None:
     assert [path for path in (*named, *others) if matches(path, pattern)] == named
 
 
-def test_nothing_below_git_is_editable() -> None:
-    rules = EditRules(editable=("**",))
-    assert not rules.is_editable(".git/config")
-    assert not rules.is_editable("lib/__pycache__/x.py")
+@pytest.mark.parametrize(
+    "path", [".git/config", ".gitmodules", "lib/.gitattributes", ".github/workflows/x.yml", "a/__pycache__/x.py"]
+)
+def test_what_steers_git_or_a_service_is_not_editable(path: str) -> None:
+    assert not EditRules(editable=("**", ".github")).is_editable(path)

@@ -222,6 +222,8 @@ REFUSED = {
     "too many blocks": (ours("model.py", "import math\n", "x\n") * 501, "more than 500 blocks"),
     "too many hunks": ("--- a/model.py\n+++ b/model.py\n" + "@@\n-import math\n+x\n" * 501, "more than 500 hunks"),
     "a long path": (ours("x" * 1001, "x\n", "y\n"), "a path of 1001 characters"),
+    "a long name": (ours("x" * 201, "x\n", "y\n"), "a part that no file can be called by"),
+    "a quoted newline": ('--- "a/x\\n.txt"\n+++ "b/x\\n.txt"\n@@ -1 +1 @@\n-a\n+b\n', "no path below"),
     "much that is wrong": (ours("model.py", "q\n", "r\n") * 20, "block 9 and what follows it were not looked for"),
     "NUL": (ours("model.py", "a\0\n", "y\n"), "NUL bytes"),
     "no text": (ours("model.py", "\ud800\n", "y\n"), "is no text"),

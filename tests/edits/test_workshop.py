@@ -209,6 +209,7 @@ class TestRefused:
             ({"net/link.py": b"x"}, "symbolic link"),
             ({"net/link.py/x": b"x"}, "net/link.py is a file, no folder"),
             ({"net": b"x"}, "net is a folder"),
+            ({"net/new": b"x", "net/new/x": b"y"}, "net/new is a file, no folder"),
             ({"model.py": b"a = 1\nb = 2\n"}, "changes nothing"),
             ({"model.py": b"a\nb\n"}, "4 lines differ from the base, and 3 are allowed"),
         ):

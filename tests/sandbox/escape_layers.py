@@ -9,7 +9,9 @@ MACHINE: tuple[str, ...] = ()
 """An ordinary user may not do it on this machine, sealed or not."""
 HIDDEN_INIT = "hidden init"
 """The first process of a box shows nothing of itself to its user (PR_SET_DUMPABLE)."""
-_FILES, _CALLS, _PROCESSES = ("mount", "uid"), ("seccomp", "capabilities"), ("pid", "uid")
+_FILES, _CALLS, _PROCESSES, _BOUNDS = (
+    ("mount", "uid"), ("seccomp", "capabilities"), ("pid", "uid"), ("cgroup", "rlimit"),
+)  # fmt: skip
 
 ROOT: dict[str, tuple[str, ...]] = {
     "read /etc/shadow": _FILES,
@@ -57,12 +59,14 @@ ROOT: dict[str, tuple[str, ...]] = {
     "gain rights by a program": ("mount", "no_new_privs", "seccomp"),
     "mount": _CALLS,
     "change the root": _CALLS,
-    "set the machine's name": _CALLS,
+    "set the machine's name": ("seccomp", "capabilities", "uts"),
     "make a user namespace": ("seccomp",),
     "enter the init's network": _CALLS,
     "load a program into the kernel": _CALLS,
     "use io_uring": ("seccomp",),
     "make a file beyond its bound": ("rlimit",),
+    "hold more memory than its bound": _BOUNDS,
+    "start more processes than its bound": _BOUNDS,
     "signal the server by a socket": _PROCESSES,
     "end the init": _PROCESSES,
 }
@@ -74,7 +78,7 @@ USER_NAMESPACE = {
             "read /etc/shadow", "write to the system", "write to the root", "write to its Python", "become root",
             "set what the kernel does", "make a device node", "open a disk", "read the server's environment",
             "gain rights by a program", "load a program into the kernel", "read the kernel's log",
-            "enter the init's network",
+            "enter the init's network", "set the machine's name",
         ),
         MACHINE,
     ),
@@ -124,5 +128,7 @@ LANDLOCK = {
     "ask one by an abstract name": ("landlock", "seccomp"),
     "gain rights by a program": ("landlock", "no_new_privs", "seccomp"),
     "make a file beyond its bound": ("rlimit",),
+    "hold more memory than its bound": _BOUNDS,
+    "start more processes than its bound": _BOUNDS,
 }  # fmt: skip
 BY_WAY = {"root": ROOT, "user namespace": USER_NAMESPACE, "landlock": LANDLOCK}

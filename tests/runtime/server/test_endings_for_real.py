@@ -239,3 +239,15 @@ def test_the_most_memory_that_an_attempt_held_is_told_of_one_process_and_of_seve
             assert least <= peak < most
         (told,) = [each for each in client.events(since=0, wait_s=0.2) if each.type == "attempt_ended"][:1]
         assert told.data["peak_memory_mb"] == client.job("j1").attempts[0].peak_memory_mb
+
+
+def test_the_processor_time_of_an_attempt_is_that_of_all_its_processes(tmp_path: Path) -> None:
+    burn = "import time; b = time.process_time()\nwhile time.process_time() - b < 0.4: pass"
+    forks = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}]); {burn}"
+    with served(tmp_path) as (_, client):
+        busy, idle = client.submit(python(forks)), client.submit(python("import time; time.sleep(1.5)"))
+        spent = [client.await_end(job.job_id, timeout_s=30).attempts[0].cpu_s for job in (busy, idle)]
+    assert spent[0] is not None
+    assert spent[1] is not None
+    assert spent[0] >= 0.8
+    assert spent[1] < 0.8
