@@ -24,6 +24,8 @@ N_ALIKE = 3
 N_ALIKE_COARSE = 6
 """The same where the base's are equal now and then: a metric of few steps."""
 
+_CPU = "cpu"
+"""Device model of slots without an accelerator."""
 Values = Mapping[str, Mapping[int, float]]
 
 
@@ -111,13 +113,16 @@ def base_time(trial: TrialView, task: Task, history: History) -> Took | None:
 
 
 def _too_slow(trial: TrialView, task: Task, history: History) -> NotCounted | None:
-    """By the clock, and by processor time where that is known of both: a busy machine slows the clock alone."""
+    """By the clock, and by processor time where that is known of both: a busy machine slows the clock alone.
+
+    On an accelerator the clock decides: its own time is none of the processor's.
+    """
     most, took = None if task.code is None else task.code.max_slowdown, _took(trial)
     base = None if most is None or took is None else base_time(trial, task, history)
     if most is None or took is None or base is None or took.run_s <= most * base.run_s + START_S:
         return None
-    is_known = took.cpu_s is not None and base.cpu_s is not None
-    if took.cpu_s is not None and base.cpu_s is not None and took.cpu_s <= most * base.cpu_s + START_S:
+    is_known = trial.facts.device_model in (None, _CPU) and took.cpu_s is not None and base.cpu_s is not None
+    if is_known and (took.cpu_s or 0.0) <= most * (base.cpu_s or 0.0) + START_S:
         return None
     text = (
         f"it trained {_told(took, is_known)}, the base {_told(base, is_known)}: more than {most:g} times as long "

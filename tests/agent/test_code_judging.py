@@ -92,6 +92,15 @@ def test_what_a_start_takes_more_on_a_busy_machine_is_no_slowdown() -> None:
     assert why_not_counted(longer, task, a_history(base)) is not None
 
 
+@pytest.mark.parametrize(("device", "counts"), [("cpu", True), (None, True), ("NVIDIA H200", False)])
+def test_on_an_accelerator_the_clock_alone_decides(device: str | None, counts: bool) -> None:
+    """Its own time is none of the processor's, which may well be idle meanwhile."""
+    task = a_code_task()
+    base = a_trial(task, 1, DEFAULT, 0.5, facts=replace(scored(cpu_s=5.0), device_model=device))
+    longer = a_trial(task, 2, DEFAULT, 0.9, facts=replace(scored(ONE, run_s=40.0, cpu_s=6.0), device_model=device))
+    assert (why_not_counted(longer, task, a_history(base)) is None) is counts
+
+
 def test_the_base_with_the_same_parameters_sets_the_time() -> None:
     task = a_code_task()
     small = a_trial(task, 1, DEFAULT, 0.5, facts=scored(run_s=10.0))
