@@ -14,7 +14,7 @@ from runtime_client.snapshot.git import Commit, uncommitted
 from runtime_client.snapshot.store import MOST_FILES
 from runtime_client.snapshot.tree import CodeTree, SnapshotRefused, walk
 
-from .rules import EditRules
+from .rules import NEVER, EditRules
 
 _N_NAMED = 3
 
@@ -78,8 +78,19 @@ def base_code(root: Path, rules: EditRules, *, left_out: frozenset[str], limit_m
             f"the code in {root} can not be read: {error.filename}: {error.strerror}; if it was changed just now, "
             "start again, else make it readable"
         ) from error
-    names = tuple(path for path in changed if path not in tree.linked)
-    return BaseCode(files=files, linked=tuple(sorted(tree.linked)), commit=tree.commit, uncommitted=names)
+    return BaseCode(
+        files=files,
+        linked=tuple(sorted(tree.linked)),
+        commit=tree.commit,
+        uncommitted=tuple(path for path in changed if _is_of_code(path, root, tree)),
+    )
+
+
+def _is_of_code(path: str, root: Path, tree: CodeTree) -> bool:
+    """Whether what git calls changed is a file of the code, one that was removed, or a submodule."""
+    if path in tree.files or path in tree.folders:
+        return True
+    return not os.path.lexists(root / path) and NEVER.isdisjoint(path.split("/"))
 
 
 def _check_size(root: Path, tree: CodeTree, limit_mb: int) -> None:

@@ -31,11 +31,11 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class FileDifference:
+    path: str
     added: int
-    """Lines."""
+    """Lines; 0 of a binary file, as with `removed`."""
     removed: int
-    files: tuple[str, ...]
 
 
 @contextmanager
@@ -60,16 +60,16 @@ class Repository:
         """A new repository with one commit of these files; the id of the commit."""
         place.mkdir(parents=True)
         git_in(place, "init", "--quiet", "--bare", "--template=", "--object-format=sha1", f"--initial-branch={branch}")
-        changes = [_change(path, file.mode, file.content) for path, file in sorted(files.items())]
-        stream = _commit(branch, message, None, changes, at)
+        changes = [change(path, file) for path, file in sorted(files.items())]
+        stream = commit_stream(branch, message, None, changes, at)
         return _answered(git_in(place, "fast-import", "--quiet", given=stream, held=held))[0]
 
     def commit(
-        self, branch: str, parent: str, changed: Mapping[str, tuple[int, bytes]], *, message: str, at: int
+        self, branch: str, parent: str, changed: Mapping[str, BaseFile], *, message: str, at: int
     ) -> tuple[str, str]:
         """The parent with these files put into it, as the end of a branch, which is moved there; (commit, tree)."""
-        changes = [_change(path, mode, content) for path, (mode, content) in sorted(changed.items())]
-        stream = _commit(branch, message, parent, changes, at)
+        changes = [change(path, file) for path, file in sorted(changed.items())]
+        stream = commit_stream(branch, message, parent, changes, at)
         with locked(self._lock) as held:
             for name in (f"refs/heads/{branch}.lock", "packed-refs.lock"):
                 with suppress(FileNotFoundError):
@@ -105,15 +105,18 @@ class Repository:
             position = end + size + 2
         return found
 
-    def difference(self, before: str, after: str) -> Difference:
+    def differences(self, before: str, after: str) -> list[FileDifference]:
+        """The files that differ, by their paths."""
         listing = git_in(self.place, "diff-tree", "-r", "-z", "--numstat", "--no-renames", before, after)
         rows = [row.split(b"\t", 2) for row in listing.split(b"\0") if row]
-        counts = [(0, 0) if added == b"-" else (int(added), int(removed)) for added, removed, _ in rows]
-        return Difference(
-            added=sum(added for added, _ in counts),
-            removed=sum(removed for _, removed in counts),
-            files=tuple(sorted(os.fsdecode(path) for _, _, path in rows)),
-        )
+        return [
+            FileDifference(
+                path=os.fsdecode(path),
+                added=0 if added == b"-" else int(added),
+                removed=0 if removed == b"-" else int(removed),
+            )
+            for added, removed, path in sorted(rows, key=lambda row: row[2])
+        ]
 
     def patch(self, before: str, after: str) -> bytes:
         words = ("--binary", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--full-index")
@@ -127,19 +130,29 @@ class Repository:
             git_in(self.place, *packing, "gc", "--auto", "--quiet", held=held)
 
 
-def _commit(branch: str, message: str, parent: str | None, changes: list[bytes], at: int) -> bytes:
-    """For git's fast-import, which answers with the ids of the commit and of its tree."""
+def commit_stream(branch: str, message: str, parent: str | None, changes: list[bytes], at: int) -> bytes:
+    """For git's fast-import, which answers with the ids of the commit and of its tree.
+
+    Args:
+        parent: None: what the stream has put on the branch so far, if anything.
+    """
     told = message.encode(errors="replace")
     head = f"commit refs/heads/{branch}\nmark :1\ncommitter nightlab <nightlab@localhost> {at} +0000\n".encode()
     begun = b"" if parent is None else f"from {parent}\n".encode()
-    return b"".join(
-        [head, b"data %d\n" % len(told), told, b"\n", begun, *changes, b'\nget-mark :1\nls :1 ""\n', b"done\n"]
-    )
+    return b"".join([head, b"data %d\n" % len(told), told, b"\n", begun, *changes, b'\nget-mark :1\nls :1 ""\n'])
 
 
-def _change(path: str, mode: int, content: bytes) -> bytes:
+def change(path: str, file: BaseFile) -> bytes:
+    return b"M %06o inline %s\ndata %d\n%s\n" % (file.mode, _quoted(path), len(file.content), file.content)
+
+
+def removal(path: str) -> bytes:
+    return b"D %s\n" % _quoted(path)
+
+
+def _quoted(path: str) -> bytes:
     name = os.fsencode(path).replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
-    return b'M %06o inline "%s"\ndata %d\n%s\n' % (mode, name, len(content), content)
+    return b'"%s"' % name
 
 
 def _answered(answer: bytes) -> tuple[str, str]:

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from agent.store.views import CodeState
+from runtime_client.snapshot.git import GitFailed
 from runtime_client.snapshot.store import DEFAULT_LIMIT_MB
 
 from . import checkout
-from .base import BaseCode, CodeRefused, base_code
+from .base import BaseCode, BaseFile, CodeRefused, base_code
 from .form import NotApplied
-from .repository import LINK, Entry, Repository, locked
+from .repository import LINK, Entry, FileDifference, Repository, locked
 from .rules import EditRules
 
 BASE = "base"
@@ -71,14 +72,18 @@ class Workshop:
         The base stays what it was at first. A home of nightlab that lies in the code is no part of it.
 
         Raises:
-            CodeRefused: the code can not be edited as it is; the message says what to change.
-            GitFailed: there is no git, no space.
+            CodeRefused: the code can not be edited as it is, or its copy can not be kept; the message says what to do.
         """
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not _place(folder).is_dir():
-            with locked(_lock(folder)) as held:
-                if not _place(folder).is_dir():
-                    _make(folder, root.resolve(), rules, limit_mb, held)
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not _place(folder).is_dir():
+                with locked(_lock(folder)) as held:
+                    if not _place(folder).is_dir():
+                        _make(folder, root.resolve(), rules, limit_mb, held)
+        except GitFailed as error:
+            raise CodeRefused(str(error)) from error
+        except OSError as error:
+            raise CodeRefused(f"{folder} can not be written: {error.strerror}; free some space there") from error
         return cls.existing(folder, rules)
 
     @classmethod
@@ -125,11 +130,15 @@ class Workshop:
         entries = self._repository.entries(parent.tree)
         for path in changed:
             self._check_place(path, entries)
-        files = {path: (entries[path].mode if path in entries else 0o100644, changed[path]) for path in changed}
+        files = {
+            path: BaseFile(mode=entries[path].mode if path in entries else 0o100644, content=content)
+            for path, content in changed.items()
+        }
         branch = f"trial/{trial}"
         commit, tree = self._repository.commit(branch, parent.commit, files, message=message, at=self._at)
-        difference = self._repository.difference(self.base.tree, tree)
-        n_changed = difference.added + difference.removed
+        found = self._repository.differences(self.base.tree, tree)
+        added, removed = sum(one.added for one in found), sum(one.removed for one in found)
+        n_changed = added + removed
         if tree == parent.tree or n_changed > self._rules.max_changed_lines:
             self._repository.forget(branch)
             raise NotApplied(
@@ -143,9 +152,9 @@ class Workshop:
             commit=commit,
             branch=branch,
             parent=parent_trial,
-            added=difference.added,
-            removed=difference.removed,
-            files=difference.files,
+            added=added,
+            removed=removed,
+            files=tuple(one.path for one in found),
             summary=message.partition("\n")[0].strip(),
         )
 
@@ -186,6 +195,17 @@ class Workshop:
             against: None: the base.
         """
         return self._repository.patch((against or self.base).tree, state.tree)
+
+    def differences(self, state: CodeState, against: CodeState | None = None) -> list[FileDifference]:
+        """The files that a state changes; against the base, if nothing else is said."""
+        return self._repository.differences((against or self.base).tree, state.tree)
+
+    def files(self, state: CodeState, paths: Collection[str]) -> dict[str, BaseFile]:
+        """Those of these files that a state has."""
+        entries = self._repository.entries(state.tree)
+        here = {path: entries[path] for path in paths if path in entries}
+        contents = self._repository.contents([entry.blob for entry in here.values()])
+        return {path: BaseFile(mode=entry.mode, content=contents[entry.blob]) for path, entry in here.items()}
 
     @property
     def _trees(self) -> Path:

@@ -17,6 +17,7 @@ from nightlab.output import ago, note, plural, print_json, print_table, print_wo
 from .agent_store import SessionId, agent_store, known_session
 from .options import HomeOption, JsonOption, home_folder
 from .research_check import CHECK_EPILOG, check
+from .research_code import DIFF_EPILOG, TAKE_EPILOG, diff, take
 from .research_notify import NOTIFY_EPILOG, notify
 from .research_steer import STEER_EPILOG, steer
 from .research_suggest import SUGGEST_EPILOG, suggest, suggestions
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
-    help="Sessions: check a task, start, follow, steer, stop, resume, report, suggest.",
+    help="Sessions: check a task, start, follow, steer, stop, resume, report, suggest, take code.",
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Example:  nightlab research start task.yaml --follow",
 )
@@ -51,6 +52,8 @@ FinishByOption = Annotated[
 
 app.command("check", epilog=CHECK_EPILOG)(check)
 app.command("suggest", epilog=SUGGEST_EPILOG)(suggest)
+app.command("diff", epilog=DIFF_EPILOG)(diff)
+app.command("take", epilog=TAKE_EPILOG)(take)
 app.command("steer", epilog=STEER_EPILOG)(steer)
 app.command("notify", epilog=NOTIFY_EPILOG)(notify)
 app.command("suggestions", epilog="Example:  nightlab research suggestions s1")(suggestions)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -165,23 +165,42 @@ def git_in(
         GitFailed: it fails, takes too long, or there is none.
     """
     name, address = _IDENTITY
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    environment |= {
+    environment = {
+        **{key: value for key, value in _outside_environment().items() if not key.startswith("GIT_CONFIG")},
         "GIT_DIR": str(repository),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-        "LC_ALL": "C",
         "GIT_AUTHOR_NAME": name,
         "GIT_AUTHOR_EMAIL": address,
         "GIT_COMMITTER_NAME": name,
         "GIT_COMMITTER_EMAIL": address,
     }
+    return _said(repository, words, environment, given=given, held=held, within_s=within_s)
+
+
+def git_at(folder: Path, *words: str, given: bytes = b"", within_s: float = 300.0) -> bytes:
+    """What git answers in a folder of the user, by the user's configuration, without hooks.
+
+    Raises:
+        GitFailed: it fails, takes too long, or there is none.
+    """
+    return _said(folder, words, _outside_environment(), given=given, held=None, within_s=within_s)
+
+
+def _outside_environment() -> dict[str, str]:
+    """Without what a git that runs us has said of its own repository."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_") or "CONFIG" in key}
+    return {**environment, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+
+
+def _said(
+    folder: Path, words: Sequence[str], environment: dict[str, str], *, given: bytes, held: int | None, within_s: float
+) -> bytes:
     try:
         answer = subprocess.run(
             ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *words],
-            cwd=repository if repository.is_dir() else None,
+            cwd=folder if folder.is_dir() else None,
             env=environment,
             input=given,
             capture_output=True,
@@ -192,8 +211,8 @@ def git_in(
     except FileNotFoundError as error:
         raise GitFailed("there is no git on this machine; install it (on Debian: apt install git)") from error
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise GitFailed(f"git {words[0]} in {repository}: {error}") from error
+        raise GitFailed(f"git {words[0]} in {folder}: {error}") from error
     if answer.returncode != 0:
         said = answer.stderr.decode(errors="replace").strip()[-1000:]
-        raise GitFailed(f"git {words[0]} in {repository} failed (exit {answer.returncode}): {said}")
+        raise GitFailed(f"git {words[0]} in {folder} failed (exit {answer.returncode}): {said}")
     return answer.stdout

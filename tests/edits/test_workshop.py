@@ -15,7 +15,6 @@ from edited_code import FILES, RULES, code, committed, git, seen, workshop, writ
 from agent.edits import CodeRefused, EditRules, NotApplied, Workshop
 from agent.store.views import CodeState
 from runtime_client.snapshot import CodeStore, unpack
-from runtime_client.snapshot.git import GitFailed
 
 
 @pytest.fixture
@@ -193,7 +192,7 @@ class TestRefused:
             workshop(tmp_path / "nowhere")
         root = code(tmp_path)
         monkeypatch.setenv("PATH", str(tmp_path))
-        with pytest.raises(GitFailed, match="no git on this machine"):
+        with pytest.raises(CodeRefused, match="no git on this machine"):
             workshop(root)
 
     def test_no_workshop(self, tmp_path: Path) -> None:

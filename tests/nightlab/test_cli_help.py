@@ -17,7 +17,7 @@ COMMANDS = (
     "gc", "job pin", "job unpin", "budget list", "budget set", "budget lift",
     "job run", "job list", "job get", "job logs", "job cancel", "job explain",
     "research start", "research list", "research show", "research resume", "research stop", "research report",
-    "research suggest", "research suggestions", "research notify",
+    "research suggest", "research suggestions", "research notify", "research diff", "research take",
     "trial search", "trial list", "trial show", "trial compare",
     "trial reproduce", "trial export", "verify", "research check",
     "gate list", "gate approve", "gate deny", "model calls",
