@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from agent.code_trials import CODER
 from agent.llm.rung import Rung
 from agent.llm.untrusted import clean
 from agent.task import CategoricalParameter, Task
@@ -23,7 +24,7 @@ def model_checks(task: Task) -> Iterator[tuple[str, str]]:
             what = "is required: search.use names model; add model: {name: ..., base_url: ...}, or take it out of use"
             yield "model", what
         return
-    if not is_used and not diagnoses(task):
+    if not is_used and CODER not in task.search.use and not diagnoses(task):
         use = ", ".join([*task.search.use, "model"])
         yield (
             "model",

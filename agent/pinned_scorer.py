@@ -103,7 +103,9 @@ def _make(place: Path, task: Task, store: CodeStore) -> None:
     place.mkdir(parents=True, exist_ok=True, mode=0o700)
     shutil.rmtree(code, ignore_errors=True)  # Of a call that was cut off.
     try:
-        unpack(store.folder, store.take(root, limit_mb=source.snapshot_limit_mb).snapshot_id, code)
+        unpack(
+            store.folder, store.take(root, limit_mb=source.snapshot_limit_mb, without=source.left_out).snapshot_id, code
+        )
         in_place = [str(root / path) for path in private_in_code(task) if not _copied(root, code, path)]
         (code / ALL_IS_CODE).touch()
         snapshot_id = store.take(code, limit_mb=source.snapshot_limit_mb).snapshot_id
@@ -133,7 +135,8 @@ def _copied(root: Path, code: Path, path: str) -> bool:
 
 
 def _source(place: Path, source: CodeSource) -> CodeSource:
-    return source.model_copy(update={"root_path": str(place / _CODE), "snapshot": SnapshotMode.AUTO})
+    update = {"root_path": str(place / _CODE), "snapshot": SnapshotMode.AUTO, "left_out": ()}
+    return source.model_copy(update=update)
 
 
 def _fingerprints(paths: tuple[str, ...]) -> DataFingerprints:

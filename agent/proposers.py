@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from agent.ahead import Ahead
+from agent.code_trials import CODER
 from agent.deps import Memory
 from agent.earlier import earlier_losers
 from agent.planner.history import History, Proposal
@@ -60,6 +61,8 @@ def open_proposers(around: Around) -> Proposer:
     if asker is not None:
         if "model" in task.search.use:
             slow.append(_open_model(around, asker))
+        if CODER in task.search.use and around.workshop is not None:
+            slow.append(_open_coder(around, asker, around.workshop))
         memory.opinions = _open_opinions(around, asker)
     more.extend(slow)
     if OUTSIDE in task.search.use:
@@ -99,6 +102,7 @@ def _open_model(around: Around, asker: Asker) -> Ahead:
     from agent.store.calls import model_calls_of
     from agent.thinking.context import PROMPT
     from agent.thinking.opening import open_thinking
+    from agent.thinking.suggesting import MODEL
 
     calls = model_calls_of(around.writer.store, around.writer.session_id)
 
@@ -110,7 +114,27 @@ def _open_model(around: Around, asker: Asker) -> Ahead:
         shelf=Shelf(around.writer),
         lessons=around.lessons,
         ideas=around.record.suggestions,
-        refusals=refused_before(around.writer),
+        refusals=refused_before(around.writer, MODEL),
         asked_at=max((call.at for call in calls if call.purpose == PROMPT), default=None),
+        start=around.start_thinking,
+    )
+
+
+def _open_coder(around: Around, asker: Asker, workshop: Workshop) -> Ahead:
+    """Imported late too."""
+    from agent.coding.editor import Editor
+    from agent.coding.opening import open_coding
+    from agent.steps.code_states import rules_of
+    from agent.steps.thinking import refused_before
+
+    return open_coding(
+        around.task,
+        asker,
+        Editor(around.task, workshop, rules_of(around.task)),
+        memory=around.memory,
+        shelf=Shelf(around.writer),
+        lessons=around.lessons,
+        ideas=around.record.suggestions,
+        refusals=refused_before(around.writer, CODER),
         start=around.start_thinking,
     )

@@ -59,6 +59,8 @@ MEASURES = {
     "sweeps.nights": "nights:nights",
     "sandbox.escapes": "sandbox:escapes",
     "sandbox.start_ms": "sandbox:start_ms",
+    "edits.commit_ms": "edits:commit_ms",
+    "edits.checkout_ms": "edits:checkout_ms",
     "cli.help_ms": "cli:help_ms",
 }
 """Figure id -> module of `bench.figures` and function; imported on use, so that groups do not load each other."""

@@ -18,6 +18,7 @@ from agent.task import Task
 from agent.thinking.beside import at_once
 from agent.thinking.context import Situation
 from agent.thinking.opening import prompt_limit
+from agent.thinking.suggesting import Suggesting
 from agent.thinking.thinker import ModelThinker
 from bench.tables import Table
 
@@ -38,9 +39,8 @@ class Talking:
             return Situation(task=task, history=history, plan=plan, spend=spend)
 
         self._batch = task.model.batch
-        self._thinker = ModelThinker(
-            task, Asker(model, asking(task.model)), look, limit=prompt_limit(task, task.model), start=at_once
-        )
+        errand = Suggesting(task, prompt_limit(task, task.model))
+        self._thinker = ModelThinker(task, Asker(model, asking(task.model)), look, errand, start=at_once)
         self._waiting: list[Proposal] = []
 
     @property

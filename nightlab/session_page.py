@@ -152,9 +152,9 @@ def _row(trial: TrialView) -> tuple[str, ...]:
         _purpose(trial),
         trial.state.value,
         "" if trial.value is None else f"{trial.value:.6g}",
-        " ".join(f"{name}={shown(value)}" for name, value in trial.params.items()),
+        setting(trial),
         trial.job_id or "",
-        trial.note or _reason(trial),
+        trial.note or _reason(trial) or ("" if trial.facts.edited is None else trial.facts.edited.summary),
     )
 
 
@@ -170,6 +170,13 @@ def _purpose(trial: TrialView) -> str:
     if not trial.is_idle_work:
         return trial.purpose.value
     return "idle time: replicate" if trial.purpose is Purpose.REPLICATE else "idle time: explore"
+
+
+def setting(trial: TrialView) -> str:
+    """Parameters, and of edited code its lines against the base and what it comes from: `x=1 code +12 -3 (s1-t4)`."""
+    edited = trial.facts.edited
+    code = [] if edited is None else [f"code +{edited.added} -{edited.removed} ({edited.parent or 'base'})"]
+    return " ".join([*(f"{name}={shown(value)}" for name, value in trial.params.items()), *code])
 
 
 def shown(value: ParamValue) -> str:

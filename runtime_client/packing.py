@@ -61,7 +61,7 @@ class Packer:
         if self._store is None:
             self._store = CodeStore(self._folder)
         try:
-            return self._store.take(Path(source.root_path), limit_mb=source.snapshot_limit_mb)
+            return self._store.take(Path(source.root_path), limit_mb=source.snapshot_limit_mb, without=source.left_out)
         except SnapshotRefused as problem:
             return _refused(str(problem))
 

@@ -163,21 +163,25 @@ def _write(place: Path, want: Wanted, paths: set[str], contents: Contents) -> No
     """Each file appears whole, so that who reads the folder meanwhile sees none half written."""
     found = contents([want.files[path].blob for path in paths if path in want.files])
     for name in sorted(want.folders):
-        (place / name).mkdir(mode=0o755, exist_ok=True)
+        (place / name).mkdir(exist_ok=True)
         (place / name).chmod(0o755)
     for path in sorted(paths):
-        target = place / path
-        temporary = target.with_name(_NEW)
-        temporary.unlink(missing_ok=True)
+        target = os.path.join(place, path)
+        new = os.path.join(os.path.dirname(target), _NEW)
+        entry = want.files.get(path)
         if path in want.links:
-            temporary.symlink_to(want.links[path])
-        elif path in want.files and want.files[path].mode == LINK:
-            temporary.symlink_to(os.fsdecode(found[want.files[path].blob]))
+            os.symlink(want.links[path], new)
+        elif entry is not None and entry.mode == LINK:
+            os.symlink(os.fsdecode(found[entry.blob]), new)
         else:
-            entry = want.files.get(path)
-            temporary.write_bytes(_SAID if entry is None else found[entry.blob])
-            temporary.chmod(0o444 if entry is None else _mode(entry))
-        temporary.rename(target)
+            _write_file(new, _SAID if entry is None else found[entry.blob], 0o444 if entry is None else _mode(entry))
+        os.rename(new, target)
+
+
+def _write_file(path: str, content: bytes, mode: int) -> None:
+    with open(path, "xb") as file:
+        file.write(content)
+        os.fchmod(file.fileno(), mode)
 
 
 def sweep(folder: Path, kept: Callable[[str], bool]) -> None:

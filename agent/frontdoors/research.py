@@ -71,7 +71,10 @@ def session_deps(home: Path, store: AgentStore, leaving: threading.Event) -> Ses
 
 
 def report_writer(home: Path, store: AgentStore, connect: Callable[[], Runtime]) -> Callable[[SessionView], str]:
-    """Writes `home/reports/<session>.html`; the plotting libraries are imported when it is called."""
+    """Writes `home/reports/<session>.html`, and the patch of edited code beside it.
+
+    The plotting libraries are imported when it is called.
+    """
 
     def write(view: SessionView) -> str:
         from agent.report import gather_report_input, write_report
@@ -80,7 +83,8 @@ def report_writer(home: Path, store: AgentStore, connect: Callable[[], Runtime])
         path = home / "reports" / f"{view.session_id}.html"
         path.parent.mkdir(parents=True, exist_ok=True)
         calls = model_calls_of(store, view.session_id)
-        facts = gather_report_input(_AsItWillBe(store, view), connect(), view.session_id, model_calls=calls)
+        seen = _AsItWillBe(store, view)
+        facts = gather_report_input(seen, connect(), view.session_id, model_calls=calls, home=home)
         return str(write_report(facts, path))
 
     return write

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic
 
 import prompts
 from agent.llm.chat import Finish, Message, Reply, ReplySchema, Request, Role, Tool
 from agent.llm.menu import MAX_ITEMS, MenuItem, chosen, empty, is_many, menu_text, value_of
-from agent.llm.reading import Found, Unreadable, candidates
+from agent.llm.reading import Found, Unreadable, candidates, without_thoughts
 from agent.llm.rung import Rung
 from agent.llm.shape import T, example_of, fit, schema_of
 from agent.llm.untrusted import clean, fenced
@@ -41,6 +41,18 @@ class Answer(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """A field of the answer that is text of many lines. Where nothing holds a model to a form, the text stands beside
+    the JSON: small models escape it badly."""
+
+    field: str
+    form: str
+    """Name of the prompt that asks for both; it takes what `answer_fenced` takes."""
+    apart: Callable[[str], tuple[str, str]]
+    """What of an answer may hold the JSON, and the text; the text is empty where there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Question(Generic[T]):
     prompt: Rendered
     reply: type[T]
@@ -50,6 +62,7 @@ class Question(Generic[T]):
     """Choices of the menu at most, where several may be taken."""
     max_tokens: int = 1024
     temperature: float | None = None
+    beside: Beside | None = None
     _schema: dict[str, object] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -91,22 +104,32 @@ class Question(Generic[T]):
         texts = [call.arguments for call in reply.tool_calls if call.name == TOOL_NAME]
         is_call = bool(texts)
         problems: tuple[str, ...] = ()
+        was_cut = reply.finish is Finish.LENGTH
         for text in [*texts, reply.text]:
-            answer = self._from_text(text, raw, was_cut=reply.finish is Finish.LENGTH)
+            answer = self._from_text(text, raw, was_cut=was_cut)
+            if text is reply.text and self.beside is not None:
+                answer = self._with_text_beside(answer, text, self.beside, was_cut=was_cut)
             if answer.value is not None:
                 in_form = is_call if rung is Rung.TOOLS else True
                 return Answer(value=answer.value, raw=raw, as_asked=in_form and text in (texts or [reply.text]))
             problems = problems or answer.problems
-        return Answer(value=None, problems=problems, raw=raw, was_cut=reply.finish is Finish.LENGTH)
+        return Answer(value=None, problems=problems, raw=raw, was_cut=was_cut)
 
-    def _from_text(self, text: str, raw: str, *, was_cut: bool) -> Answer[T]:
+    def _with_text_beside(self, answer: Answer[T], text: str, beside: Beside, *, was_cut: bool) -> Answer[T]:
+        """The answer with the text that stands outside of its JSON, unless the JSON has one."""
+        if answer.value is not None and getattr(answer.value, beside.field):
+            return answer
+        rest, outside = beside.apart(without_thoughts(text))
+        return self._from_text(rest, answer.raw, was_cut=was_cut, more={beside.field: outside}) if outside else answer
+
+    def _from_text(self, text: str, raw: str, *, was_cut: bool, more: Mapping[str, object] | None = None) -> Answer[T]:
         try:
             found: Sequence[Found] = candidates(text)
         except Unreadable as error:
             return Answer(value=None, problems=(str(error),), raw=raw, was_cut=was_cut)
         problems: tuple[str, ...] = ()
         for one in found:
-            fitted = fit(one.value, self.reply)
+            fitted = fit({**one.value, **more} if more and isinstance(one.value, dict) else one.value, self.reply)
             if one.was_cut and fitted.value is not None and fitted.value == empty(self.reply):
                 problems = problems or (_CUT_EARLY,)
             elif fitted.value is not None:
@@ -132,8 +155,9 @@ class Question(Generic[T]):
             case Rung.SCHEMA:
                 return prompts.load("answer_schema").render(schema=json.dumps(self._schema)).user
             case Rung.FENCED:
-                example = json.dumps(example_of(self.reply))
-                return prompts.load("answer_fenced").render(schema=json.dumps(self._schema), example=example).user
+                name = "answer_fenced" if self.beside is None else self.beside.form
+                schema, example = _without(self.beside, self._schema, example_of(self.reply))
+                return prompts.load(name).render(schema=json.dumps(schema), example=json.dumps(example)).user
             case Rung.MENU:
                 form = prompts.load("answer_menu").render(choices=menu_text(self.menu), at_most=self._n_picks())
                 return f"{form.user}\n\n{form.system}"
@@ -143,6 +167,20 @@ class Question(Generic[T]):
     def _tool(self) -> Tool:
         description = (self.reply.__doc__ or "The answer.").strip().splitlines()[0]
         return Tool(name=TOOL_NAME, description=description, parameters=self._schema)
+
+
+def _without(
+    beside: Beside | None, schema: Mapping[str, object], example: object
+) -> tuple[Mapping[str, object], object]:
+    """Schema and example without the field whose text stands beside the JSON."""
+    if beside is None or not isinstance(example, dict):
+        return schema, example
+    properties, required = schema.get("properties"), schema.get("required")
+    assert isinstance(properties, dict)
+    left = {**schema, "properties": {name: one for name, one in properties.items() if name != beside.field}}
+    if isinstance(required, list):
+        left["required"] = [name for name in required if name != beside.field]
+    return left, {name: one for name, one in example.items() if name != beside.field}
 
 
 def _said(reply: Reply) -> str:

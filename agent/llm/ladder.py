@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Generic
 
 from agent.llm.chat import ChatModel, Judged, ModelError, Outcome, Reply, Request, Trouble
-from agent.llm.form import Question
+from agent.llm.form import Beside, Question
 from agent.llm.menu import MenuItem
 from agent.llm.pace import N_CALLS, patience_s
 from agent.llm.rung import Rung
@@ -87,6 +87,8 @@ class Asked(Generic[T]):
     """Why there was no reply to the last call."""
     as_asked: bool = True
     """The answer came in the form of its rung, not in another one that could be read too."""
+    objections: tuple[str, ...] = ()
+    """Of the review, to the last answer, which had the right form; there is no value then."""
 
 
 class Asker:
@@ -149,6 +151,8 @@ class Asker:
         max_tokens: int | None = None,
         *,
         picks: int = 4,
+        beside: Beside | None = None,
+        review: Callable[[T], Sequence[str]] | None = None,
         on_text: Callable[[str], None] | None = None,
     ) -> Asked[T]:
         """One question: an answer that can not be used is asked for once more, then by a worse rung, once.
@@ -157,6 +161,9 @@ class Asker:
             menu: The question as numbered choices; at least two, else it has no such form.
             max_tokens: Of one answer; None: as in the settings.
             picks: Choices at most, where the menu takes several.
+            beside: A field that may stand outside of the JSON.
+            review: What is wrong with an answer of the right form, in sentences for the model, which then answers once
+                more, by the same rung.
         """
         question = Question(
             prompt=prompt,
@@ -165,6 +172,7 @@ class Asker:
             picks=picks,
             max_tokens=min(max_tokens or self._settings.max_tokens, self._settings.max_tokens),
             temperature=self._settings.temperature,
+            beside=beside,
         )
         began, before = self._now(), self.standing
         turn = Turn(
@@ -174,6 +182,7 @@ class Asker:
             now=self._now,
             call_s=self._patience_s(),
             must_call=self._forces_calls,
+            review=review,
         )
         ended = self._silent(before, began) or self._taken(turn, before, began)
         asked = Asked(
@@ -187,6 +196,7 @@ class Asker:
             n_calls=turn.n_calls,
             trouble=ended.trouble,
             as_asked=ended.answer is not None and ended.answer.as_asked,
+            objections=ended.objections,
         )
         self._tell(before, asked.why)
         return asked

@@ -1,12 +1,13 @@
 """The calls for one question: refused forms are left, an unusable answer is asked for once more, then by a worse rung.
+An answer of the right form that whoever asks objects to is asked for again in the same form.
 
 Knows nothing of other questions; what became of each call is told to whoever keeps the standing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Generic, Protocol
 
 from agent.llm.chat import ModelError, Outcome, Reply, Request, Trouble
@@ -17,6 +18,8 @@ from agent.llm.standing import Tried, below, may_be_the_form
 
 MAX_CALLS = 7
 """For one question, at the worst: refusals on the way down, a repair, a last resort."""
+MAX_REVIEWS = 3
+"""Answers of the right form that are looked at; what is wrong with the last one is told."""
 _LEAST_S = 1.0
 """With less of its time left, no further call is made for a question."""
 
@@ -40,6 +43,8 @@ class Ended(Generic[T]):
     """What was wrong, in a sentence; empty where nothing was."""
     model: str | None
     """As the endpoint names it."""
+    objections: tuple[str, ...] = ()
+    """Of the review, to an answer of the right form."""
 
     @property
     def is_over(self) -> bool:
@@ -61,13 +66,16 @@ class Turn(Generic[T]):
         now: Callable[[], float],
         call_s: float,
         must_call: bool,
+        review: Callable[[T], Sequence[str]] | None = None,
     ) -> None:
         """
         Args:
             complete: Makes a call, with seconds that it may take.
             call_s: For all calls together.
             must_call: Whether the endpoint is asked to hold the model to a tool call.
+            review: What is wrong with an answer of the right form, in sentences for the model; None: nothing is.
         """
+        self._review = review
         self._question = question
         self._complete = complete
         self._record = record
@@ -88,12 +96,18 @@ class Turn(Generic[T]):
         """Begin by this rung, and end with the first answer that can be used, or with the last call that is due."""
         fault: Answer[T] | None = None
         is_last = False
+        n_reviews = 0
         ended: Ended[T] = Ended(answer=None, rung=rung, trouble=None, why="there was no time to ask", model=None)
         while rung is not Rung.NONE and self.n_calls < MAX_CALLS and self._left_s() >= _LEAST_S:
-            ended = self._call(rung, fault)
+            ended = self._reviewed(self._call(rung, fault))
             if ended.is_over:
                 return ended
-            if ended.trouble is Trouble.REFUSED:
+            if ended.objections:
+                n_reviews += 1
+                if n_reviews == MAX_REVIEWS:
+                    return ended
+                fault, is_last = ended.answer, False
+            elif ended.trouble is Trouble.REFUSED:
                 gives_way = rung is Rung.TOOLS and self._give_way()
                 rung, fault = rung if gives_way else below(rung, has_menu=self.has_menu), None
             elif fault is None and self._is_worth_repair(ended, rung):
@@ -130,6 +144,15 @@ class Turn(Generic[T]):
         why = "; ".join(answer.problems)
         self._record(Tried(rung=rung, outcome=outcome, at=self._now()), reply, why or None)
         return Ended(answer=answer, rung=rung, trouble=None, why=why, model=reply.model)
+
+    def _reviewed(self, ended: Ended[T]) -> Ended[T]:
+        if self._review is None or ended.answer is None or ended.answer.value is None:
+            return ended
+        objections = tuple(self._review(ended.answer.value))
+        if not objections:
+            return ended
+        refused = replace(ended.answer, value=None, problems=objections)
+        return replace(ended, answer=refused, why="; ".join(objections), objections=objections)
 
     def _give_way(self) -> bool:
         """Whether to ask by tools once more, without holding the model to a call; the first time only."""

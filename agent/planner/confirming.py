@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from agent.planner.claims import compared, final_pairs
 from agent.planner.configuration import configuration_id, default_params
+from agent.planner.edited import is_seed_unused
 from agent.planner.held_out import HeldOutLedger
 from agent.planner.history import History, Proposal
 from agent.planner.hypothesis import Hypothesis
@@ -57,6 +58,8 @@ def confirming_work(task: Task, history: History, chosen: str | None, claim: Hyp
     While nothing is chosen, the default's seeds of the first pairs, which are needed anyway.
     """
     sides = arms(task, history, chosen)
+    if chosen is not None and is_seed_unused(history, chosen):  # pairs of it would say nothing
+        return _looks(task, history, sides[-1], n)
     seeds = fresh_seeds(task, history, sides, claim)
     first, more = seeds[: task.seeds.fresh], seeds[task.seeds.fresh :]
     work: list[Proposal] = []
@@ -89,7 +92,12 @@ def _looks(task: Task, history: History, chosen: Arm, n: int) -> list[Proposal]:
 
 
 def is_confirmed(task: Task, history: History, sides: Sequence[Arm], claim: Hypothesis) -> bool:
-    """Whether every side has its value on every seed that counts, and its parent's code has run beside the best."""
+    """Whether every side has its value on every seed that counts, and its parent's code has run beside the best.
+
+    Of a configuration that does not use its seed no pair is wanted.
+    """
+    if is_seed_unused(history, sides[-1].configuration):
+        return True
     seeds = fresh_seeds(task, history, sides, claim)
     runs = [history.replicates.get((side.configuration, seed)) for side in sides for seed in seeds]
     beside = [history.replicates.get(one) for one in parent_runs(task, history, sides[-1].configuration, seeds)]

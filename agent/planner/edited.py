@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 
 from agent.planner.configuration import configuration_id
 from agent.planner.history import History
@@ -25,19 +27,37 @@ N_ALIKE_COARSE = 6
 Values = Mapping[str, Mapping[int, float]]
 
 
-def why_not_counted(trial: TrialView, task: Task, history: History) -> str | None:
-    """Why the value of a trial of edited code is worth nothing, in words; None: it counts, as far as is known by now.
+class Refusal(StrEnum):
+    """Exit reasons of trials of edited code whose values do not count."""
+
+    SELF_REPORTED = "self_reported"
+    """No scorer measured it."""
+    TRAINED_LONGER = "trained_longer"
+    """Much longer than the base."""
+    SEED_UNUSED = "seed_unused"
+    """The same value whatever the seed: holds for every trial of its configuration."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotCounted:
+    refusal: Refusal
+    text: str
+
+
+def why_not_counted(trial: TrialView, task: Task, history: History) -> NotCounted | None:
+    """Why the value of a trial of edited code is worth nothing; None: it counts, as far as is known by now.
 
     What can not be held against the base yet is judged when the base is known: by `not_counted`.
     """
     if trial.facts.edited is None:
         return None
     if trial.facts.scorer is None:
-        return "what edited code says of itself is no measurement: it has to come from the task's scorer (`score`)"
+        text = "what edited code says of itself is no measurement: it has to come from the task's scorer (`score`)"
+        return NotCounted(refusal=Refusal.SELF_REPORTED, text=text)
     return _too_slow(trial, task, history) or _seed_unused(trial, task, history)
 
 
-def not_counted(task: Task, history: History) -> Iterator[tuple[TrialView, str]]:
+def not_counted(task: Task, history: History) -> Iterator[tuple[TrialView, NotCounted]]:
     """Measured trials of edited code whose values are found to be worth nothing by now, and why."""
     if task.code is None:
         return
@@ -46,6 +66,11 @@ def not_counted(task: Task, history: History) -> Iterator[tuple[TrialView, str]]
             reason = why_not_counted(trial, task, history)
             if reason is not None:
                 yield trial, reason
+
+
+def is_seed_unused(history: History, configuration: str) -> bool:
+    """Whether a configuration was found to give the same value whatever the seed."""
+    return any(t.configuration == configuration and t.exit_reason == Refusal.SEED_UNUSED for t in history.trials)
 
 
 def left_unjudged(trial: TrialView, task: Task) -> str | None:
@@ -68,18 +93,22 @@ def base_seconds(trial: TrialView, task: Task, history: History) -> float | None
     return statistics.median(every) if every else None
 
 
-def _too_slow(trial: TrialView, task: Task, history: History) -> str | None:
+def _too_slow(trial: TrialView, task: Task, history: History) -> NotCounted | None:
     most, took_s = None if task.code is None else task.code.max_slowdown, trial.facts.run_seconds
     base_s = None if most is None or took_s is None else base_seconds(trial, task, history)
     if most is None or took_s is None or base_s is None or took_s <= most * base_s + START_S:
         return None
-    return (
+    text = (
         f"it trained {_seconds(took_s)}, the base {_seconds(base_s)}: more than {most:g} times as long "
         "(code.max_slowdown), so what it gains may be the time alone"
     )
+    return NotCounted(refusal=Refusal.TRAINED_LONGER, text=text)
 
 
-def _seed_unused(trial: TrialView, task: Task, history: History) -> str | None:
+def _seed_unused(trial: TrialView, task: Task, history: History) -> NotCounted | None:
+    if is_seed_unused(history, trial.configuration):
+        text = "it gave the same value whatever the seed, as its other runs: its luck can not be told from its worth"
+        return NotCounted(refusal=Refusal.SEED_UNUSED, text=text)
     values = _by_seed(task, history)
     own = {**values.get(trial.configuration, {}), **({} if trial.value is None else {trial.seed: trial.value})}
     base = values.get(configuration_id(trial.params)) or max(_of_base(task, history), key=len, default={})
@@ -87,10 +116,11 @@ def _seed_unused(trial: TrialView, task: Task, history: History) -> str | None:
     needed = N_ALIKE if n_different == n_base else N_ALIKE_COARSE
     if len(set(own.values())) != 1 or len(own) < needed or n_base < N_ALIKE or n_different < 2:
         return None
-    return (
+    text = (
         f"it gave the same value on {len(own)} seeds, where the base's differ: it does not use its seed, so its luck "
         "can not be told from its worth"
     )
+    return NotCounted(refusal=Refusal.SEED_UNUSED, text=text)
 
 
 @once_per_history

@@ -291,7 +291,7 @@ def _about_the_task(task: Task, is_other_fidelity: bool) -> list[Finding]:
                 what_to_do="name it: data: [{path: ...}]",
             )
         )
-    if task.model is not None and "model" not in task.search.use:
+    if task.model is not None and not {"model", "coder"} & set(task.search.use):
         text = f"the model {task.model.name!r} is asked only why trials fail, where no rule tells"
         what = "to let it suggest, add model to search.use"
         found.append(Finding(level=Level.FACT, code="model_diagnoses_only", text=text, what_to_do=what))

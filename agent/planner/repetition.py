@@ -121,14 +121,19 @@ class Tried:
 
 
 def repeat_in_words(
-    params: Mapping[str, ParamValue], task: Task, tried: Tried, trials: Mapping[str, TrialView]
+    params: Mapping[str, ParamValue],
+    task: Task,
+    tried: Tried,
+    trials: Mapping[str, TrialView],
+    edited: CodeState | None = None,
 ) -> str | None:
     """Which trial a configuration repeats and what that one came to; None: it is new.
 
     Args:
         trials: by their ids.
+        edited: the code that it would run; None: the base.
     """
-    repeats = tried.repeats(params)
+    repeats = tried.repeats(params, edited)
     if repeats is None:
         return None
     trial_id, text = repeats

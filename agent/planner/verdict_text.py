@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agent.planner.edited import Refusal
 from agent.planner.held_out import HeldOutLedger
 from agent.planner.history import History
 from agent.planner.hypothesis import Status
@@ -26,7 +27,8 @@ _BASIS = {
 
 def sentence(plan: Plan, task: Task, history: History, found: Findings) -> str:
     """Everything that a person must know of the result, most important first."""
-    said = [_claim(task, history, found), _outside(task, found), _how_sure(plan, found), _estimate(task, found)]
+    said = [_claim(task, history, found), _refused(history, found), _outside(task, found), _how_sure(plan, found)]
+    said.append(_estimate(task, found))
     if all(len(values) > 1 and len(set(values)) == 1 for values in found.by_side):
         said.append("All fresh seeds gave the same value: does the script use its seed?")
     said += [_code(found), _target(task, found)]
@@ -60,6 +62,15 @@ def _outside(task: Task, found: Findings) -> str:
     """Said of a winner, since nobody may take it for a point of the space that was declared."""
     outside = beyond(found.sides[-1].params, task)
     return f"It lies beyond the declared space: {'; '.join(outside)}." if outside else ""
+
+
+def _refused(history: History, found: Findings) -> str:
+    """Why the values of edited code do not count, where that left nothing to compare."""
+    if found.code is None or found.comparison is not Comparison.INVALID:
+        return ""
+    own = [t for t in history.trials if t.configuration == found.sides[-1].configuration]
+    refused = [t for t in own if t.exit_reason in set(Refusal)]
+    return f"Its values do not count: {refused[0].note}." if refused else ""
 
 
 def _code(found: Findings) -> str:

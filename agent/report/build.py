@@ -11,6 +11,8 @@ from agent.store.views import SessionState, TrialState
 
 from . import figures, tables, wording
 from .claims_table import plan_tables
+from .code_figure import code_tree
+from .code_trials import code_tables, patch_name
 from .facts import ReportInput, best_trial, default_trial, is_measured
 from .model_table import model_table
 from .proposers_table import proposer_rows
@@ -54,11 +56,13 @@ def build_report(facts: ReportInput) -> str:
             "seeds": figures.seed_comparison(facts),
             "effects": figures.parameter_effects(facts),
             "curves": figures.learning_curves(facts),
+            "code": code_tree(facts),
             "slots": slot_timeline(held),
         },
         trials=tables.trial_rows(facts),
         failures=tables.failure_rows(facts),
         plan=plan_tables(facts),
+        code=code_tables(facts),
         proposers=proposer_rows(facts),
         model=model_table(facts),
         budgets=tables.budget_rows(facts),
@@ -90,9 +94,15 @@ def _sentence(facts: ReportInput) -> str:
 
 
 def write_report(facts: ReportInput, path: Path) -> Path:
-    """Write the page, replacing an older one only when the new one is whole."""
+    """Write the page, and beside it the patch of edited code that is best; old files go when the new ones are whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    part.write_text(build_report(facts), encoding="utf-8")
-    part.replace(path)
+    if facts.patch is not None:
+        _write(path.with_name(patch_name(facts)), facts.patch)
+    _write(path, build_report(facts).encode())
     return path
+
+
+def _write(path: Path, content: bytes) -> None:
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part.write_bytes(content)
+    part.replace(path)

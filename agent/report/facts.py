@@ -40,6 +40,10 @@ class ReportInput:
     """Of the session's language model, oldest first."""
     mlflow_url: str | None = None
     """Where the session's MLflow run is shown."""
+    patch: bytes | None = None
+    """What the best code changes, as a patch; None: it is the base, or could not be read."""
+    patch_problem: str = ""
+    """Why it could not be read."""
     made_at: float
     """Seconds since the epoch."""
 

@@ -112,11 +112,11 @@ def _paint_difference(ax: Axes, differences: list[float], seeds: Sequence[int], 
 
 
 def parameter_effects(facts: ReportInput) -> Markup:
-    """Value against each parameter, over the search trials."""
+    """Value against each parameter, over the search trials; edited code is marked, since it is not the parameter's."""
     measured = [t for t in facts.search_trials if is_measured(t)]
-    if not measured:
-        return NOTHING
     names = list(facts.task.space)
+    if not measured or not names:
+        return NOTHING
     columns = min(3, len(names))
     rows = math.ceil(len(names) / columns)
     best = best_trial(facts)
@@ -159,7 +159,8 @@ def _paint_effect(
             continue
         y, marker = clipped(trial.value or 0.0, limits)
         is_best = best is not None and trial.trial_id == best.trial_id
-        role, size = ("best", 8.5) if is_best else ("search", 5.5)
+        role = "best" if is_best else "search" if trial.facts.edited is None else "other"
+        size = 8.5 if is_best else 5.5
         ax.plot(place, y, marker, ms=size, color=STAND_IN[role], mec=STAND_IN["paper"], mew=0.8, zorder=3 + is_best)
     ax.set_ylim(*limits)
     ax.set_title(name if len(name) <= 28 else name[:27] + "…", fontsize=9.5, loc="left")

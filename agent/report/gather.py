@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
 from agent.store.views import ActivityView, LookView, ModelCallView, PlanView, SessionView, TrialView
@@ -12,6 +13,7 @@ from runtime_client.errors import NotFound
 from runtime_client.models import JobView, MetricPoint
 from runtime_client.protocol import Runtime
 
+from .code_patch import with_patch
 from .facts import ReportInput
 
 MAX_JOBS_WITH_METRICS = 500
@@ -33,14 +35,26 @@ class SessionReader(Protocol):
 
 
 def gather_report_input(
-    store: SessionReader, client: Runtime, session_id: str, *, model_calls: Sequence[ModelCallView]
+    store: SessionReader,
+    client: Runtime,
+    session_id: str,
+    *,
+    model_calls: Sequence[ModelCallView],
+    home: Path | None = None,
 ) -> ReportInput:
-    """Raises RuntimeClientError when the runtime does not answer."""
+    """Everything that a report needs.
+
+    Args:
+        home: the home that has the session's edited code; None: its patch is not shown.
+
+    Raises:
+        RuntimeClientError: the runtime does not answer.
+    """
     session = store.session(session_id)
     jobs = session_jobs(client, session_id)
     plans = store.plans(session_id)
     jobs += [job for job in beneficiaries(client, jobs) if job.job_id not in {j.job_id for j in jobs}]
-    return ReportInput(
+    facts = ReportInput(
         session=session,
         task=Task.model_validate_json(session.task_json),
         trials=tuple(store.trials(session_id)),
@@ -54,6 +68,7 @@ def gather_report_input(
         mlflow_url=None if session.run_id is None else run_url(client, session.run_id),
         made_at=time.time(),
     )
+    return facts if home is None else with_patch(facts, home)
 
 
 def session_jobs(client: Runtime, session_id: str) -> list[JobView]:

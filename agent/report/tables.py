@@ -12,6 +12,7 @@ from agent.store.views import Purpose, TrialState, TrialView
 from agent.task import Budgets
 
 from . import wording
+from .code_trials import code_in_short, numbers_of
 from .facts import ReportInput, best_trial, is_measured
 from .timeline import Preemption
 
@@ -31,6 +32,8 @@ class TrialRow:
     suggested_by: str
     why: str
     params: tuple[str, ...]
+    code: str | None
+    """Lines against the base and what it was made from; None: the session edits no code."""
     seed: int
     value: str
     other_metric: str | None
@@ -77,6 +80,7 @@ class PreemptionRow:
 def trial_rows(facts: ReportInput) -> list[TrialRow]:
     jobs = {job.job_id: job for job in facts.jobs}
     best = best_trial(facts)
+    numbers = numbers_of(facts)
     rows = []
     for trial in sorted(facts.trials, key=lambda t: t.number):
         job = jobs.get(trial.job_id or "")
@@ -87,6 +91,7 @@ def trial_rows(facts: ReportInput) -> list[TrialRow]:
                 suggested_by=trial.suggested_by,
                 why=trial.why,
                 params=tuple(wording.parameter(trial.params.get(name)) for name in facts.task.space),
+                code=None if facts.task.code is None else code_in_short(trial, numbers),
                 seed=trial.seed,
                 value=wording.number(trial.value),
                 other_metric=_other_metric(facts, trial),

@@ -12,7 +12,7 @@ from agent.deps import Deps
 from agent.planner.comparable import why_invalid
 from agent.planner.curve import Point, alike, last_finite, renamed_to
 from agent.planner.early_stop import STOPPED_EARLY
-from agent.planner.edited import left_unjudged, not_counted, why_not_counted
+from agent.planner.edited import NotCounted, Refusal, left_unjudged, not_counted, why_not_counted
 from agent.planner.history import SLOT_NEEDED
 from agent.planner.objective import Reading, read_value
 from agent.state import AgentState
@@ -68,7 +68,7 @@ def _assessed(
         return submit_score(trained, job, deps)
     else:
         judged = _judged(trial, job, _facts(trial, job, nodes, deps, is_last=is_last), deps)
-        after = diagnosed(judged, job, deps)
+        after = judged if judged.exit_reason in set(Refusal) else diagnosed(judged, job, deps)
     return after, Line(step="assess", text=_told(after, deps), trial_id=trial.trial_id, job_id=job_id)
 
 
@@ -88,7 +88,7 @@ def _look_again(deps: Deps) -> None:
     checked = [_valid_or_not(trial, deps) for trial in checked_later(deps)]
     known = {trial.trial_id for trial in checked}
     found = [(t, why) for t, why in not_counted(deps.task, deps.book.history()) if t.trial_id not in known]
-    checked += [_worthless(trial, why) for trial, why in found]
+    checked += [_refused(trial, why) for trial, why in found]
     lines = [
         Line(step="assess", text=f"{trial.trial_id} does not count any more: {trial.note}", trial_id=trial.trial_id)
         for trial in checked
@@ -98,8 +98,15 @@ def _look_again(deps: Deps) -> None:
 
 
 def _valid_or_not(trial: TrialView, deps: Deps) -> TrialView:
-    reason = why_invalid(trial.facts, deps.task) or why_not_counted(trial, deps.task, deps.book.history())
-    return trial if reason is None else _worthless(trial, reason)
+    reason = why_invalid(trial.facts, deps.task)
+    if reason is not None:
+        return _worthless(trial, reason)
+    refused = why_not_counted(trial, deps.task, deps.book.history())
+    return trial if refused is None else _refused(trial, refused)
+
+
+def _refused(trial: TrialView, why: NotCounted) -> TrialView:
+    return replace(_worthless(trial, why.text), exit_reason=why.refusal.value)
 
 
 def _worthless(trial: TrialView, reason: str) -> TrialView:

@@ -6,20 +6,24 @@ from agent.deps import Deps
 from agent.steps.early_stops import end_early
 from agent.store.fenced import FencedWriter, Line
 from agent.thinking.checking import MOST_REFUSALS
+from agent.thinking.suggesting import MODEL
 from agent.thinking.thinker import ModelThinker, Said
 
 STEP = "think"
-REFUSED = "not taken: "
-"""Begins a line about a part of an answer; the last ones are what the next question says was refused."""
 
 _LINES_READ = 200
 
 
-def refused_before(writer: FencedWriter) -> list[str]:
-    """What was refused of the answers that earlier processes of this session got, the last of it."""
-    lines = writer.store.activity(writer.session_id, _LINES_READ)
-    said = [line.text.removeprefix(REFUSED) for line in lines if line.step == STEP and line.text.startswith(REFUSED)]
+def refused_before(writer: FencedWriter, arm: str) -> list[str]:
+    """What was refused of the answers of an arm that earlier processes of this session got, the last of it."""
+    lines, mark = writer.store.activity(writer.session_id, _LINES_READ), _refused(arm)
+    said = [line.text.removeprefix(mark) for line in lines if line.step == STEP and line.text.startswith(mark)]
     return said[-MOST_REFUSALS:]
+
+
+def _refused(arm: str) -> str:
+    """Begins a line about a part of an answer; the last ones are what the next question says was refused."""
+    return "not taken: " if arm == MODEL else f"not taken of the {arm}: "
 
 
 def take_up_thoughts(deps: Deps) -> None:
@@ -29,7 +33,7 @@ def take_up_thoughts(deps: Deps) -> None:
         said = mind.take_said()
         if said is not None:
             lines.append(Line(step=STEP, text=said.text))
-            lines += [Line(step=STEP, text=f"{REFUSED}{one}") for one in _taken_up(said, mind, deps)]
+            lines += [Line(step=STEP, text=f"{_refused(mind.name)}{one}") for one in _taken_up(said, mind, deps)]
         deps.record.say(lines)
 
 

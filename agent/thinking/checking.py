@@ -36,7 +36,7 @@ MOST_LESSONS = 4
 MOST_REFUSALS = 8
 """Sentences that are kept of one answer; the rest is counted."""
 _REFUSAL_CHARACTERS = 300
-_WHY_CHARACTERS = 300
+WHY_CHARACTERS = 300
 _VALUE_CHARACTERS = 500
 _QUOTED = 40
 """Characters of a name or value that a refusal repeats."""
@@ -81,12 +81,12 @@ class Inquiry:
 
 def checked(ideas: Ideas, inquiry: Inquiry) -> Checked:
     """What of an answer may be done, given what was known when it was asked."""
-    refused = [f"{_quoted(name)} is not yours to set" for name in ideas.superfluous]
+    refused = [f"{quoted(name)} is not yours to set" for name in ideas.superfluous]
     new, about_new = _new(ideas.trials, inquiry)
     wishes, about_wishes = _wishes(ideas.again, inquiry)
     stops, about_stops = _stops(ideas.stop, inquiry.history)
     lessons = tuple(
-        Learned(text=said(one.text, _WHY_CHARACTERS), evidence=tuple(trial_id(t) for t in one.trials))
+        Learned(text=said(one.text, WHY_CHARACTERS), evidence=tuple(trial_id(t) for t in one.trials))
         for one in ideas.lessons[:MOST_LESSONS]
     )
     if len(ideas.lessons) > MOST_LESSONS:
@@ -127,9 +127,9 @@ def _new(given: Sequence[Idea], inquiry: Inquiry) -> tuple[list[Proposal], list[
     found: list[Proposal] = []
     refused: list[str] = []
     for idea in given:
-        wrong = [f"{_quoted(name)} is not yours to set" for name in idea.superfluous]
+        wrong = [f"{quoted(name)} is not yours to set" for name in idea.superfluous]
         refused.extend(wrong)
-        params, problems = _read(idea.parameters, rest, task)
+        params, problems = read_params(idea.parameters, rest, task)
         if problems:
             refused.append(f"no trial: {'; '.join(problems)}")
             continue
@@ -144,7 +144,7 @@ def _new(given: Sequence[Idea], inquiry: Inquiry) -> tuple[list[Proposal], list[
         if len(found) == inquiry.n:
             refused.append(f"more than {inquiry.n} trials: only the first {inquiry.n} new ones are taken")
             continue
-        expected, problem = _expected(idea)
+        expected, problem = expectation(idea.gain, idea.chance)
         refused.extend([problem] if problem else [])
         proposal = _proposal(idea, params, expected, inquiry)
         tried.add("another one of this answer", proposal.configuration, params)
@@ -152,7 +152,7 @@ def _new(given: Sequence[Idea], inquiry: Inquiry) -> tuple[list[Proposal], list[
     return found, refused
 
 
-def _read(
+def read_params(
     given: Mapping[str, Scalar], rest: Mapping[str, ParamValue], task: Task
 ) -> tuple[dict[str, ParamValue], list[str]]:
     """The configuration that was meant, and what is wrong with it."""
@@ -169,14 +169,14 @@ def _as_json(value: Scalar) -> str:
     return json.dumps(value)
 
 
-def _expected(idea: Idea) -> tuple[Expected | None, str | None]:
+def expectation(gain: float | None, chance: float | None) -> tuple[Expected | None, str | None]:
     """The prediction, and what is wrong with it."""
-    if idea.chance is None:
+    if chance is None:
         return None, None
-    if not 0.0 <= idea.chance <= 1.0:
-        return None, f"chance {idea.chance:g} is no probability from 0 to 1; the trial has no prediction"
-    effect = idea.gain if is_finite_number(idea.gain) else None
-    return Expected(probability=idea.chance, effect=effect), None
+    if not 0.0 <= chance <= 1.0:
+        return None, f"chance {chance:g} is no probability from 0 to 1; the trial has no prediction"
+    effect = gain if is_finite_number(gain) else None
+    return Expected(probability=chance, effect=effect), None
 
 
 def _proposal(idea: Idea, params: dict[str, ParamValue], expected: Expected | None, inquiry: Inquiry) -> Proposal:
@@ -186,7 +186,7 @@ def _proposal(idea: Idea, params: dict[str, ParamValue], expected: Expected | No
         seed=inquiry.task.seeds.search,
         purpose=Purpose.SEARCH,
         suggested_by=inquiry.name,
-        why=said(idea.why, _WHY_CHARACTERS) or "it gave no reason",
+        why=said(idea.why, WHY_CHARACTERS) or "it gave no reason",
         facts=replace(inquiry.origin, expected=expected),
     )
 
@@ -200,7 +200,7 @@ def _wishes(given: Sequence[Again], inquiry: Inquiry) -> tuple[list[Proposal], l
         trial = trials.get(trial_id(wish.trial))
         problem = _no_replicate(trial, wish.trial, found, inquiry)
         if problem is not None:
-            refused.append(f"no replicate of {_quoted(wish.trial)}: {problem}")
+            refused.append(f"no replicate of {quoted(wish.trial)}: {problem}")
             continue
         assert trial is not None
         found.append(
@@ -210,7 +210,7 @@ def _wishes(given: Sequence[Again], inquiry: Inquiry) -> tuple[list[Proposal], l
                 seed=next_seed(inquiry.task, inquiry.history, trial.configuration, skip=[]),
                 purpose=Purpose.REPLICATE,
                 suggested_by=inquiry.name,
-                why=said(wish.why, _WHY_CHARACTERS) or "it gave no reason",
+                why=said(wish.why, WHY_CHARACTERS) or "it gave no reason",
                 facts=inquiry.origin,
             )
         )
@@ -254,9 +254,9 @@ def _stops(given: Sequence[Stop], history: History) -> tuple[list[StopWish], lis
         if problem is None and len(found) == MOST_STOPS:
             problem = f"at most {MOST_STOPS} at once"
         if problem is not None or trial is None:
-            refused.append(f"{_quoted(wish.trial)} is not ended early: {problem}")
+            refused.append(f"{quoted(wish.trial)} is not ended early: {problem}")
             continue
-        found[trial.trial_id] = StopWish(trial_id=trial.trial_id, why=said(wish.why, _WHY_CHARACTERS))
+        found[trial.trial_id] = StopWish(trial_id=trial.trial_id, why=said(wish.why, WHY_CHARACTERS))
     return list(found.values()), refused
 
 
@@ -272,5 +272,5 @@ def _not_stoppable(trial: TrialView | None, history: History) -> str | None:
     return None
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     return repr(re.sub(r"\s+", " ", text)[:_QUOTED])

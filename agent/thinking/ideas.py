@@ -21,7 +21,7 @@ themselves until the answer is cut off where a list has no end."""
 _EVIDENCE = 4
 """Trials that it may name for a lesson."""
 _SENTENCE_CHARACTERS = 200
-_Sentence = Annotated[str, Field(json_schema_extra={"maxLength": _SENTENCE_CHARACTERS})]
+Sentence = Annotated[str, Field(json_schema_extra={"maxLength": _SENTENCE_CHARACTERS})]
 """What is longer is read all the same."""
 
 
@@ -32,7 +32,7 @@ def as_mapping(given: object) -> object:
     return given
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
     """The schema allows no further fields; what comes all the same is kept, so that it can be refused by name.
 
     Else one word too many would cost a whole answer.
@@ -45,11 +45,11 @@ class _Part(BaseModel):
         return tuple(self.model_extra or ())
 
 
-class Idea(_Part):
+class Idea(Part):
     """A configuration to try. What it does not name stays as in the best so far."""
 
     parameters: Annotated[dict[str, Scalar], BeforeValidator(as_mapping)]
-    why: _Sentence = ""
+    why: Sentence = ""
     gain: float | None = Field(default=None, description="expected gain over the default; positive is better")
     chance: float | None = Field(default=None, description="from 0 to 1: that it beats the default")
 
@@ -64,24 +64,24 @@ class Idea(_Part):
         return {**own, "parameters": beside} if beside else given
 
 
-class Again(_Part):
+class Again(Part):
     """A measured trial whose configuration should be measured on another seed."""
 
     trial: str
-    why: _Sentence = ""
+    why: Sentence = ""
 
 
-class Stop(_Part):
+class Stop(Part):
     """A running trial that can not become good any more."""
 
     trial: str
-    why: _Sentence = ""
+    why: Sentence = ""
 
 
-class LessonIdea(_Part):
+class LessonIdea(Part):
     """What was learned, in one sentence, and the trials that show it."""
 
-    text: _Sentence
+    text: Sentence
     trials: tuple[str, ...] = Field(json_schema_extra={"maxItems": _EVIDENCE})
 
 
@@ -90,7 +90,7 @@ def _at_most(n: int) -> Any:
     return Field(default=(), json_schema_extra={"maxItems": n})
 
 
-class Ideas(_Part):
+class Ideas(Part):
     """The whole answer. One that says nothing is an answer too; one about something else is none."""
 
     model_config = ConfigDict(
@@ -125,19 +125,23 @@ def ideas_of(task: Task, n: int | None = None, *, may_stop: bool = True) -> type
         may_stop: whether running trials may be named.
     """
     n = n or (task.model.batch if task.model is not None else 1)
-    space: dict[str, Any] = {
-        "type": "object",
-        "properties": {name: _schema(parameter, task) for name, parameter in task.space.items()},
-        "additionalProperties": False,
-    }
-    values = Annotated[dict[str, Scalar], BeforeValidator(as_mapping), WithJsonSchema(space)]
-    idea = create_model("Idea", __base__=Idea, parameters=(values, ...))
+    idea = create_model("Idea", __base__=Idea, parameters=(values_of(task), ...))
     fields: dict[str, Any] = {"trials": (tuple[idea, ...], _at_most(n))}
     if not may_repeat(task):
         fields["again"] = (SkipJsonSchema[tuple[Again, ...]], ())
     if not may_stop:
         fields["stop"] = (SkipJsonSchema[tuple[Stop, ...]], ())
     return create_model("Ideas", __base__=Ideas, **fields)
+
+
+def values_of(task: Task) -> Any:
+    """The type of values of its parameters, with the schema that names them."""
+    space: dict[str, Any] = {
+        "type": "object",
+        "properties": {name: _schema(parameter, task) for name, parameter in task.space.items()},
+        "additionalProperties": False,
+    }
+    return Annotated[dict[str, Scalar], BeforeValidator(as_mapping), WithJsonSchema(space)]
 
 
 def _schema(parameter: Parameter, task: Task) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from agent.task import Task
 from agent.thinking.beside import Start, in_a_thread
 from agent.thinking.context import Situation
 from agent.thinking.room import prompt_limit
+from agent.thinking.suggesting import Suggesting
 from agent.thinking.thinker import ModelThinker
 from agent.tools.curves import read_points
 from agent.tools.errors import FixAndRetry
@@ -42,7 +43,20 @@ def open_thinking(
 ) -> Ahead:
     """The model as a proposer that is ahead; the session is told of it through its memory."""
     assert task.model is not None
-    curves = _Curves(task, runtime)
+    look = looking(task, memory, lessons, ideas, _Curves(task, runtime).shown)
+    errand = Suggesting(task, prompt_limit(task, task.model))
+    thinker = ModelThinker(task, asker, look, errand, refusals=refusals, asked_at=asked_at, start=start)
+    return ahead_of(thinker, task, memory, shelf)
+
+
+def looking(
+    task: Task,
+    memory: Memory,
+    lessons: LessonBook,
+    ideas: Callable[[], Sequence[SuggestionView]],
+    curves: Callable[[History], dict[str, list[Point]]] = lambda _: {},
+) -> Callable[[History], Situation]:
+    """How a model looks at a session that goes on."""
 
     def look(history: History) -> Situation:
         return Situation(
@@ -52,11 +66,14 @@ def open_thinking(
             spend=_spend(memory),
             lessons=lessons.lessons(),
             ideas=ideas(),
-            curves=curves.shown(history),
+            curves=curves(history),
         )
 
-    limit = prompt_limit(task, task.model)
-    thinker = ModelThinker(task, asker, look, limit=limit, refusals=refusals, asked_at=asked_at, start=start)
+    return look
+
+
+def ahead_of(thinker: ModelThinker, task: Task, memory: Memory, shelf: Shelf) -> Ahead:
+    """A thinker as a proposer; the session is told of both through its memory."""
     ahead = Ahead(task, thinker, shelf, lambda: memory.n_slots)
     memory.ahead.append(ahead)
     memory.minds.append(thinker)

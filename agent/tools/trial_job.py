@@ -8,6 +8,7 @@ from typing import Any
 from agent.planner.budget import device_seconds_at_most
 from agent.planner.comparable import needs_exclusive
 from agent.planner.configuration import default_params
+from agent.private_files import private_in_code
 from agent.store.views import ParamValue, Purpose, SessionView, TrialView
 from agent.task import Task
 from runtime_client.models import (
@@ -97,8 +98,10 @@ def trial_job(
 
 
 def _code_of(task: Task, root: Path | None) -> CodeSource | None:
-    """Edited code always runs from a snapshot: its folder goes when it was taken."""
-    source = task.job.code_source
+    """Without what is private. Edited code always runs from a snapshot: its folder goes when it was taken."""
+    source, private = task.job.code_source, private_in_code(task)
+    if source is not None and private:
+        source = source.model_copy(update={"left_out": (*source.left_out, *private)})
     if root is None or source is None:
         return source
     return source.model_copy(update={"root_path": str(root), "snapshot": SnapshotMode.AUTO})
@@ -114,8 +117,11 @@ def _shut_off(task: Task) -> dict[str, Any]:
 
 def _origin_tags(trial: TrialView) -> dict[str, str]:
     """Where it comes from and what was predicted of it, as far as that is known."""
-    facts, expected = trial.facts, trial.facts.expected
+    facts, expected, edited = trial.facts, trial.facts.expected, trial.facts.edited
     known = {
+        "nightlab.code.tree": None if edited is None else edited.tree,
+        "nightlab.code.commit": None if edited is None else edited.commit,
+        "nightlab.code.parent": None if edited is None else edited.parent or "base",
         "nightlab.prompt": facts.prompt,
         "nightlab.model": facts.model,
         "nightlab.brief": facts.brief,
@@ -195,7 +201,8 @@ def score_job(
 
 def _without_code(tags: dict[str, str]) -> dict[str, str]:
     """Those that do not tell what code the training ran."""
-    return {name: value for name, value in tags.items() if not name.startswith(("nightlab.code", "mlflow.source."))}
+    own = ("nightlab.code", "nightlab.code_is_dirty")
+    return {name: text for name, text in tags.items() if name not in own and not name.startswith("mlflow.source.")}
 
 
 def _success(task: Task, trial: TrialView) -> SuccessCriteria:

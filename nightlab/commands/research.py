@@ -194,7 +194,7 @@ def report(
 ) -> None:
     """Write a session's report; print where it is.
 
-    One HTML file that needs nothing else, as things stand now.
+    One HTML file that needs nothing else, as things stand now. Where edited code is best, its patch lies beside it.
     """
     from agent.report import gather_report_input, write_report
     from agent.store.calls import model_calls_of
@@ -207,7 +207,8 @@ def report(
 
             with RuntimeClient.from_home(folder) as client:
                 calls = model_calls_of(store, session_id)
-                path = write_report(gather_report_input(store, client, session_id, model_calls=calls), path)
+                facts = gather_report_input(store, client, session_id, model_calls=calls, home=folder)
+                path = write_report(facts, path)
     if as_json:
         print_json({"session_id": session_id, "path": str(path)})
     else:

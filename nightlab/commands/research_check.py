@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nightlab.failure import ExitCode, wrong_use
+from nightlab.failure import ExitCode, work_failed, wrong_use
 from nightlab.output import note, print_json
 
 from .options import HomeOption, JsonOption, home_folder, runtime
@@ -36,6 +36,7 @@ def check(
     Three trials of the default (value, noise, time, memory), one more that is made to leave and come back, and the
     smallest gain that the budget can show. Exit 1 if a session could not succeed. Leaves nothing running.
     """
+    from agent.pinned_scorer import ScorerRefused
     from agent.planner.readiness import judge
     from nightlab.task_check.page import check_data, print_check
     from nightlab.task_check.running import run_check
@@ -44,7 +45,10 @@ def check(
     folder = home_folder(home)
     with runtime(home) as client:
         n_devices = client.info().n_devices
-        checked = run_check(client, task, folder, say=(lambda _: None) if as_json else note)
+        try:
+            checked = run_check(client, task, folder, say=(lambda _: None) if as_json else note)
+        except ScorerRefused as error:
+            raise work_failed(str(error), code="scorer_refused") from error
     n_slots = task.slots or max(1, n_devices // task.job.compute.num_accelerators)
     readiness = judge(task, checked.runs, checked.preemption, n_slots=n_slots, is_other_fidelity=fidelity is not None)
     if as_json:

@@ -12,10 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from agent.doctor.gather import gather, last_ended
 from agent.doctor.naming import in_words
 from agent.doctor.rules import diagnose
+from agent.pinned_scorer import PinnedScorer, is_pinned
 from agent.planner.configuration import configuration_id, default_params
 from agent.planner.objective import read_value
 from agent.planner.readiness import PreemptionTry, TrialRun
@@ -47,22 +50,30 @@ def run_check(client: RuntimeClient, task: Task, home: Path, *, say: Callable[[s
 
     Raises:
         RuntimeClientError: a job was refused, or the runtime stayed away.
+        ScorerRefused: the scorer can not be kept as it is.
     """
     check_id = f"check-{uuid.uuid4().hex[:10]}"
     watch = MemoryWatch(home / "attempts")
-    with _nothing_left_of(client, check_id):
+    with _nothing_left_of(client, check_id), _scorer_of(task) as scorer:
         specs = [_spec(task, check_id, number, seed) for number, seed in enumerate(_seeds(task), 1)]
         say(f"{N_SEEDS} trials of the default, with seeds {', '.join(str(spec.seed) for spec in specs)}")
         jobs = [_submitted(client, spec) for spec in specs]
         ended = _until_all_ended(client, [job.job_id for job in jobs], watch, say)
-        measured = _measured(client, task, ended, watch, say)
+        measured = _measured(client, task, scorer, ended, watch, say)
         runs = tuple(_run_of(client, task, *jobs, watch) for jobs in zip(ended, measured, strict=True))
         if all(run.value is None for run in runs):
             return Checked(runs=runs, preemption=None)
         say("the first of them again, made to leave half-way")
         usual_s = min(run.run_s for run in runs if run.value is not None)
         job = _submitted(client, _spec(task, check_id, N_SEEDS + 1, runs[0].seed))
-        return Checked(runs=runs, preemption=_preempted(client, task, job, usual_s / 2, watch, say))
+        return Checked(runs=runs, preemption=_preempted(client, task, scorer, job, usual_s / 2, watch, say))
+
+
+@contextmanager
+def _scorer_of(task: Task) -> Iterator[PinnedScorer | None]:
+    """As a session keeps it apart. Its folder may go when its jobs are submitted: they have a snapshot."""
+    with TemporaryDirectory(prefix="nightlab-check-") as place:
+        yield PinnedScorer.open(Path(place), task) if is_pinned(task) else None
 
 
 def _submitted(client: RuntimeClient, spec: JobSpec) -> JobView:
@@ -114,7 +125,13 @@ def _looked_at(
 
 
 def _preempted(
-    client: RuntimeClient, task: Task, job: JobView, after_s: float, watch: MemoryWatch, say: Callable[[str], None]
+    client: RuntimeClient,
+    task: Task,
+    scorer: PinnedScorer | None,
+    job: JobView,
+    after_s: float,
+    watch: MemoryWatch,
+    say: Callable[[str], None],
 ) -> PreemptionTry:
     """Let it run for a while, hold its session so that it checkpoints and leaves, lift the hold, wait for its end."""
     assert job.spec.session is not None
@@ -131,7 +148,7 @@ def _preempted(
         with suppress(NotFound):
             client.unpause(HoldScope.SESSION, check_id)
     (ended,) = _until_all_ended(client, [job.job_id], watch, say)
-    (measured,) = _measured(client, task, [ended], watch, say)
+    (measured,) = _measured(client, task, scorer, [ended], watch, say)
     return _try_of(ended, _run_of(client, task, ended, measured, watch))
 
 
@@ -141,7 +158,12 @@ def _has_run_s(job: JobView) -> float:
 
 
 def _measured(
-    client: RuntimeClient, task: Task, trained: Sequence[JobView], watch: MemoryWatch, say: Callable[[str], None]
+    client: RuntimeClient,
+    task: Task,
+    scorer: PinnedScorer | None,
+    trained: Sequence[JobView],
+    watch: MemoryWatch,
+    say: Callable[[str], None],
 ) -> list[JobView]:
     """The jobs that have the values: the scorers' where the task has one and the training ended well."""
     if task.score is None:
@@ -151,7 +173,8 @@ def _measured(
         if job.state == "succeeded" and job.spec.session is not None:
             check_id = job.spec.session.session_id
             trial = _trial(task, check_id, number, job.spec.seed or 0)
-            spec = score_job(task, _session(task, check_id), trial, job.spec, job.job_id, fence=1)
+            kept: dict[str, Any] = {} if scorer is None else {"code": scorer.code, "readable": scorer.readable}
+            spec = score_job(task, _session(task, check_id), trial, job.spec, job.job_id, fence=1, **kept)
             own = {"session": job.spec.session, "idempotency_token": f"{job.job_id}/score/{check_id}"}
             by_training[job.job_id] = _submitted(client, spec.model_copy(update=own)).job_id
     ended = {job.job_id: job for job in _until_all_ended(client, list(by_training.values()), watch, say)}

@@ -7,8 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from agent.planner.trial_search import Found, Shelf, standing
+from agent.store.views import TrialView
 from nightlab.output import ago, duration, print_table, print_words
-from nightlab.session_page import shown
+from nightlab.session_page import setting, shown
 
 from .record import TrialRecord
 
@@ -32,7 +33,7 @@ def print_found(found: Sequence[Found]) -> None:
             "" if one.trial.value is None else f"{one.trial.value:.6g}",
             "" if one.gain_over_default is None else f"{one.gain_over_default:+.4g}",
             one.verdict,
-            _params(one),
+            setting(one.trial),
             ago(one.trial.proposed_at),
             one.trial.note or one.trial.why,
         )
@@ -71,6 +72,7 @@ def _lines(record: TrialRecord, shelf: Shelf) -> list[tuple[str, str]]:
     lines = [
         ("session", f"{trial.session_id} ({record.task.task})"),
         ("parameters", " ".join(f"{name}={shown(one)}" for name, one in trial.params.items())),
+        ("edited", _edited(trial)),
         ("seed", f"{trial.seed} ({trial.purpose.value}{', idle time' if trial.is_idle_work else ''})"),
         ("suggested by", f"{trial.suggested_by}: {trial.why}"),
         ("vs default", standing(shelf, trial)),
@@ -89,5 +91,9 @@ def _lines(record: TrialRecord, shelf: Shelf) -> list[tuple[str, str]]:
     return [(name, text) for name, text in lines if text]
 
 
-def _params(found: Found) -> str:
-    return " ".join(f"{name}={shown(value)}" for name, value in found.trial.params.items())
+def _edited(trial: TrialView) -> str:
+    edited = trial.facts.edited
+    if edited is None:
+        return ""
+    said = f": {edited.summary}" if edited.summary else ""
+    return f"{edited.size}, made from {edited.parent or 'the base'}, branch {edited.branch}{said}"

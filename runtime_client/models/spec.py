@@ -145,6 +145,8 @@ class CodeSource(Wire):
     snapshot: SnapshotMode = SnapshotMode.OFF
     snapshot_limit_mb: int = Field(default=64, ge=1, le=4096)
     """What git ignores does not count: it is linked, not copied."""
+    left_out: tuple[str, ...] = Field(default=(), max_length=100)
+    """Files and folders that are no part of the snapshot, relative to `root_path`: neither copied nor linked."""
     snapshot_id: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
     """Filled in by the client when it has taken the snapshot."""
 

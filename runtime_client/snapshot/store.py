@@ -63,30 +63,33 @@ class CodeStore:
         self.folder = folder
         self._indexes: dict[str, _Index] = {}
 
-    def take(self, root: Path, *, limit_mb: int = DEFAULT_LIMIT_MB) -> Snapshot:
+    def take(self, root: Path, *, limit_mb: int = DEFAULT_LIMIT_MB, without: tuple[str, ...] = ()) -> Snapshot:
         """The snapshot of the folder as it is now.
+
+        Args:
+            without: files and folders in it that are no part of the snapshot, relative to it.
 
         Raises:
             SnapshotRefused: it is no folder, too large, or not readable; or the archive can not be written.
         """
-        name = str(root)
+        name = _name(root, without)
         index = self._indexes.get(name) or self._load(name)
-        if index is None or not self._has(index.snapshot) or not index.is_present(name):
-            index = self._take_anew(root, limit_mb)
+        if index is None or not self._has(index.snapshot) or not index.is_present(str(root)):
+            index = self._take_anew(root, limit_mb, without)
         self._indexes[name] = index
         return index.snapshot
 
-    def _left_out(self, root: Path) -> frozenset[str]:
+    def _left_out(self, root: Path, without: tuple[str, ...]) -> frozenset[str]:
         """The home that these archives are in, where it lies below the code: it grows with every job."""
         folder, top = self.folder.resolve(), root.resolve()
         below = [place for place in (folder.parent, folder) if top in place.parents]
-        return frozenset(str(place) for place in below)
+        return frozenset(str(place) for place in (*below, *((root / path).resolve() for path in without)))
 
-    def _take_anew(self, root: Path, limit_mb: int) -> _Index:
+    def _take_anew(self, root: Path, limit_mb: int, without: tuple[str, ...]) -> _Index:
         if not root.is_dir():
             raise SnapshotRefused(f"code_source.root_path {str(root)!r} is not a folder; give the folder with the code")
         began_ns = time.time_ns()
-        tree = walk(root, left_out=self._left_out(root))
+        tree = walk(root, left_out=self._left_out(root, without))
         if tree.size_bytes > limit_mb * 1_000_000:
             raise archive.too_large(root, tree, limit_mb)
         if len(tree.files) > MOST_FILES:
@@ -105,7 +108,7 @@ class CodeStore:
             )
             self._keep_difference(root, snapshot)
             index = _Index(snapshot=snapshot, files=tree.files, folders=tree.folders, watched=tree.watched)
-            self._save(str(root), index, before_ns=began_ns - _JUST_NOW_NS)
+            self._save(_name(root, without), index, before_ns=began_ns - _JUST_NOW_NS)
         except OSError as error:
             raise SnapshotRefused(
                 f"the snapshot of {root} can not be kept in {self.folder}: {error.strerror}; free some space there, "
@@ -125,14 +128,14 @@ class CodeStore:
     def _has(self, snapshot: Snapshot) -> bool:
         return os.path.exists(self.folder / f"{snapshot.snapshot_id}.json")
 
-    def _index_path(self, root: str) -> Path:
-        digest = hashlib.sha256(os.fsencode(root)).hexdigest()[:32]
+    def _index_path(self, name: str) -> Path:
+        digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:32]
         return self.folder / f"{digest}.index"
 
-    def _load(self, root: str) -> _Index | None:
+    def _load(self, name: str) -> _Index | None:
         try:
-            found = json.loads(self._index_path(root).read_bytes())
-            if found["version"] != INDEX_VERSION or found["root"] != root:
+            found = json.loads(self._index_path(name).read_bytes())
+            if found["version"] != INDEX_VERSION or found["root"] != name:
                 return None
             commit = found["snapshot"].pop("commit")
             return _Index(
@@ -144,23 +147,28 @@ class CodeStore:
         except (OSError, ValueError, KeyError, TypeError):
             return None  # None yet, or of another release: it is made again.
 
-    def _save(self, root: str, index: _Index, *, before_ns: int) -> None:
+    def _save(self, name: str, index: _Index, *, before_ns: int) -> None:
         """Keep it, with what changed just now marked as not to be trusted."""
         for names in (index.files, index.folders):
             for path, seen in names.items():
                 if max(seen[1], seen[2]) >= before_ns:
                     names[path] = (-1, *seen[1:])
-        body: dict[str, Any] = {"version": INDEX_VERSION, "root": root, **asdict(index)}
+        body: dict[str, Any] = {"version": INDEX_VERSION, "root": name, **asdict(index)}
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor, temporary = tempfile.mkstemp(dir=self.folder, prefix=".", suffix=".tmp")
         try:
             with os.fdopen(descriptor, "w") as file:
                 json.dump(body, file, separators=(",", ":"))
-            os.rename(temporary, self._index_path(root))
+            os.rename(temporary, self._index_path(name))
         except OSError:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary)
             raise
+
+
+def _name(root: Path, without: tuple[str, ...]) -> str:
+    """Of an index: the folder, and what of it is left out."""
+    return "\0".join((str(root), *without))
 
 
 def _seen(found: list[int]) -> Seen:

@@ -42,7 +42,7 @@ class CodeTree:
     commit: git.Commit | None = None
     """None: in no git work tree."""
     left_out: frozenset[str] = frozenset()
-    """Real paths of folders that are not looked into."""
+    """Real paths of files and folders that are not looked at."""
 
     @property
     def size_bytes(self) -> int:
@@ -65,7 +65,8 @@ def walk(root: Path, *, left_out: frozenset[str] = frozenset()) -> CodeTree:
     """The code in a folder, by git where it is in a work tree, else by its `.gitignore` files.
 
     Args:
-        left_out: real paths of folders that are no code, whatever git says: a home of nightlab below its code.
+        left_out: real paths of files and folders that are no code, whatever git says: a home of nightlab below its
+            code, what is kept from a job. Neither copied nor linked.
 
     Raises:
         SnapshotRefused: a part of it can not be read.
@@ -151,10 +152,10 @@ def _walk(tree: CodeTree, root: str, folder: str, rules: _Rules) -> None:
     for entry in _entries(place):
         path = f"{folder}/{entry.name}" if folder else entry.name
         is_folder = entry.is_dir(follow_symlinks=False)
-        if entry.name in ALWAYS_LEFT_OUT or (is_folder and tree.left_out and _is_left_out(tree, entry.path)):
+        if entry.name in ALWAYS_LEFT_OUT or (tree.left_out and _is_left_out(tree, entry.path)):
             continue
         if rules.is_ignored(path, is_folder):
-            tree.linked.append(path)
+            _link(tree, entry, path)
         elif is_folder:
             _enter(tree, root, path, rules)
         else:
@@ -165,6 +166,18 @@ def _walk(tree: CodeTree, root: str, folder: str, rules: _Rules) -> None:
 
 def _is_left_out(tree: CodeTree, path: str) -> bool:
     return os.path.realpath(path) in tree.left_out
+
+
+def _link(tree: CodeTree, entry: os.DirEntry[str], path: str) -> None:
+    """Of a folder in which something is left out, the other parts."""
+    real = os.path.realpath(entry.path) + os.sep if tree.left_out else ""
+    if not real or not any(one.startswith(real) for one in tree.left_out):
+        tree.linked.append(path)
+        return
+    tree.folders[path] = seen_of(os.stat(entry.path))
+    for part in _entries(entry.path):
+        if not _is_left_out(tree, part.path):
+            _link(tree, part, f"{path}/{part.name}")
 
 
 def _enter(tree: CodeTree, root: str, path: str, rules: _Rules) -> None:

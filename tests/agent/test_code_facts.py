@@ -24,6 +24,9 @@ from agent.store.shelf import Shelf
 from agent.store.views import CodeState, Purpose, TrialFacts, TrialState, TrialView
 from agent.task import Task
 from agent.task_file import TaskError, parse_task
+from nightlab.session_page import print_session
+from nightlab.trials.page import print_record
+from nightlab.trials.record import read_record, shelf_of
 
 ONE = CodeState(tree="1" * 40, commit="a" * 40, branch="trial/1", added=3, files=("model.py",), summary="wider")
 OTHER = replace(ONE, tree="2" * 40)
@@ -210,3 +213,19 @@ def test_a_task_whose_code_trials_could_not_be(folder: Path, old: str, new: str,
 def test_outside_agents_may_edit_where_there_is_no_model(folder: Path) -> None:
     text = WHOLE.replace("model: {name: small}\n", "").replace("[coder]", "[outside]")
     assert parse_task(text, source=folder / "task.yaml").model is None
+
+
+def test_pages_tell_what_was_edited(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    world = a_world(tmp_path, task=a_code_task())
+    book = TrialBook(FencedWriter(world.store, world.session_id, world.store.claim(world.session_id, 1)))
+    code = replace(ONE, removed=2, parent="s1-t1")
+    book.propose([a_proposal({"x": 0.2, "kind": "a"}, None), a_proposal({"x": 0.2, "kind": "a"}, code)])
+    print_session(world.store, world.session_id)
+    said = capsys.readouterr().out
+    assert "x=0.2 kind=a code +3 -2 (s1-t1)" in said
+    assert "wider" in said
+    print_record(read_record(world.store, tmp_path, "s1-t2", None), shelf_of(world.store, "s1"))
+    said = " ".join(capsys.readouterr().out.split())
+    assert "edited +3 -2 lines in model.py, made from s1-t1, branch trial/1: wider" in said
+    print_record(read_record(world.store, tmp_path, "s1-t1", None), shelf_of(world.store, "s1"))
+    assert "edited" not in capsys.readouterr().out

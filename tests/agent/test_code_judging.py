@@ -11,7 +11,7 @@ from planner_builders import a_history, a_trial
 
 from agent.planner.budget import Spend, n_confirming
 from agent.planner.configuration import configuration_id
-from agent.planner.edited import left_unjudged, not_counted, why_not_counted
+from agent.planner.edited import Refusal, left_unjudged, not_counted, why_not_counted
 from agent.planner.history import History
 from agent.planner.plan import Phase, Plan, first_plan, n_search_trials, next_work, revised, unwanted
 from agent.planner.plan_text import plan_from_json, plan_to_json
@@ -57,8 +57,9 @@ def test_edited_code_that_trained_much_longer_than_the_base_does_not_count() -> 
     task = a_code_task()
     base = [a_trial(task, n, DEFAULT, 0.5, seed=n, facts=scored(run_s=s)) for n, s in ((1, 10.0), (2, 12.0), (3, 40.0))]
     slow = a_trial(task, 4, DEFAULT, 0.9, facts=scored(ONE, run_s=30.0))
-    reason = why_not_counted(slow, task, a_history(*base)) or ""
-    assert reason.startswith("it trained 30 s, the base 12 s: more than 1.5 times as long (code.max_slowdown)")
+    reason = why_not_counted(slow, task, a_history(*base))
+    assert reason is not None
+    assert reason.text.startswith("it trained 30 s, the base 12 s: more than 1.5 times as long (code.max_slowdown)")
     as_long = replace(slow, facts=scored(ONE, run_s=18.0))
     assert why_not_counted(as_long, task, a_history(*base)) is None
     assert why_not_counted(slow, a_code_task({"max_slowdown": None}), a_history(*base)) is None
@@ -107,7 +108,9 @@ def test_an_interrupted_training_is_not_judged_by_its_time_and_that_is_said() ->
 def test_what_edited_code_says_of_itself_is_no_value() -> None:
     task = a_code_task()
     own_word = a_trial(task, 1, DEFAULT, 0.99, facts=TrialFacts(edited=ONE))
-    assert "scorer" in (why_not_counted(own_word, task, a_history()) or "")
+    found = why_not_counted(own_word, task, a_history())
+    assert found is not None
+    assert found.refusal is Refusal.SELF_REPORTED
     assert why_not_counted(a_trial(task, 1, DEFAULT, 0.99), task, a_history()) is None
 
 
@@ -137,6 +140,34 @@ def test_an_edit_that_gives_one_value_whatever_the_seed_does_not_count(
     history = a_history(*of_seeds(task, 1, base), *own)
     assert (why_not_counted(own[-1], task, history) is None) is counts
     assert len(list(not_counted(task, history))) == (0 if counts else len(edited))
+
+
+def test_a_configuration_that_was_found_to_ignore_its_seed_is_refused_on_every_further_one() -> None:
+    task = a_short_task()
+    refused = replace(of_seeds(task, 9, [0.6], ONE)[0], value=None, exit_reason=Refusal.SEED_UNUSED.value)
+    refused = replace(refused, state=TrialState.INVALID)
+    (further,) = of_seeds(task, 10, [0.6], ONE)
+    history = a_history(*of_seeds(task, 1, [0.5, 0.51]), refused, further)
+    assert [trial.number for trial, _ in not_counted(task, history)] == [10]
+
+
+def test_no_pairs_are_run_of_a_chosen_edit_that_ignores_its_seed() -> None:
+    task = a_short_task()
+    trials = searched(task)
+    refused = replace(
+        a_trial(task, 4, DEFAULT, seed=1000, purpose=Purpose.REPLICATE, state=TrialState.INVALID, facts=scored(TWO)),
+        exit_reason=Refusal.SEED_UNUSED.value,
+        note="it does not use its seed",
+    )
+    plan = planned(task, *trials)
+    history = a_history(*trials, refused)
+    assert next_work(plan, task, history, 99, NoMore()) == []
+    over = revised(plan, task, history, NOTHING_SPENT)
+    assert over.phase is Phase.DONE
+    result = conclude(over, task, history)
+    assert result is not None
+    assert (result.comparison, result.verdict) == ("invalid", "inconclusive")
+    assert "Its values do not count: it does not use its seed." in result.sentence
 
 
 # --- which one is chosen

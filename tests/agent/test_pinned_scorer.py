@@ -122,6 +122,8 @@ def test_every_trial_is_measured_by_what_was_kept(root: Path) -> None:
     roots = {job.spec.code_source.root_path for job in measuring if job.spec.code_source is not None}
     assert roots == {str(root.parent / "home" / "sessions" / f"{world.session_id}.scorer" / "code")}
     assert {trial.facts.scorer_reach for trial in trials} == {WITHIN_REACH}
+    trained = [jobs[trial.job_id or ""].spec.code_source for trial in trials]
+    assert {source.left_out for source in trained if source is not None} == {("score.py", "private")}
     assert "within reach of the training" in (world.store.session(world.session_id).message or "")
 
 

@@ -16,6 +16,7 @@ from agent.llm.scripted import Said, ScriptedModel, called
 from agent.planner.history import History
 from agent.store.views import TrialView
 from agent.thinking.beside import at_once
+from agent.thinking.suggesting import Suggesting
 from agent.thinking.thinker import ModelThinker
 
 TASK = a_task(search={"use": ["sampler", "model"]}, model={"name": "small"})
@@ -30,8 +31,9 @@ def a_model() -> ScriptedModel:
 
 def a_thinker(model: ScriptedModel, *, limit: int = 5_000, asked_at: float | None = None) -> ModelThinker:
     asker = Asker(model, now=lambda: 0.0)
+    errand = Suggesting(TASK, limit)
     return ModelThinker(
-        TASK, asker, lambda history: a_situation(TASK, history), limit=limit, asked_at=asked_at, start=at_once
+        TASK, asker, lambda history: a_situation(TASK, history), errand, asked_at=asked_at, start=at_once
     )
 
 

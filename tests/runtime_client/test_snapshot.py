@@ -298,3 +298,35 @@ def test_names_that_are_no_text_survive(store: CodeStore, root: Path) -> None:
     (root / os.fsdecode(b"caf\xe9.txt")).write_text("c")
     work = unpacked(store, root)
     assert (work / os.fsdecode(b"caf\xe9.txt")).read_text() == "c"
+
+
+@pytest.mark.parametrize("has_git", [True, False])
+def test_what_is_left_out_is_neither_copied_nor_linked(
+    store: CodeStore, root: Path, has_git: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(
+        root, {".gitignore": "data\n", "data/train.txt": "t", "data/test.txt": "secret", "score.py": "s", "held/x": "y"}
+    )
+    (root / "alias.py").symlink_to("score.py")
+    if has_git:
+        git(root, "init", "-q", "-b", "main")
+        commit(root)
+    else:
+        monkeypatch.setenv("PATH", str(root / "nothing"))
+    without = ("score.py", "data/test.txt", "held")
+    snapshot = store.take(root, without=without)
+    work = store.folder.parent / "work"
+    unpack(store.folder, snapshot.snapshot_id, work)
+    found = {str(path.relative_to(work)) for path in work.rglob("*")}
+    assert found == {".gitignore", "train.py", "pkg", "pkg/__init__.py", "pkg/net.py", "data", "data/train.txt"}
+    assert (work / "data" / "train.txt").is_symlink()
+    assert store.take(root).snapshot_id != snapshot.snapshot_id
+    assert store.take(root, without=without).snapshot_id == snapshot.snapshot_id
+
+
+def test_a_file_that_appears_beside_what_is_left_out_is_linked_too(store: CodeStore, repository: Path) -> None:
+    write(repository, {"data/test.txt": "secret"})
+    before = store.take(repository, without=("data/test.txt",))
+    age(repository)
+    write(repository, {"data/more.bin": "m"})
+    assert store.take(repository, without=("data/test.txt",)).snapshot_id != before.snapshot_id

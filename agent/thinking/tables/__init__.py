@@ -1,5 +1,6 @@
 """Query tables: what a model, or an agent from outside, may ask about a session. Pure and small, whatever its size."""
 
+from .edits import edits
 from .effects import effects
 from .failures import failures
 from .means import budgets_left, capacity
@@ -14,6 +15,7 @@ __all__ = [
     "capacity",
     "claims",
     "curves",
+    "edits",
     "effects",
     "failures",
     "ideas",

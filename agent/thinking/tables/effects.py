@@ -26,7 +26,8 @@ Column = npt.NDArray[np.float64]
 
 
 def effects(task: Task, history: History, n: int) -> Table:
-    """The parameters with the strongest effects first, at most `n` of them."""
+    """The parameters with the strongest effects first, at most `n` of them; on the base code, where trials edit it."""
+    history = history.of_base()
     means = means_so_far(task, history)
     trials = [t for t in history.search if t.state is TrialState.MEASURED and t.configuration in means]
     columns = ("parameter", "rank correlation with better", f"mean {task.objective.metric} (trials)")

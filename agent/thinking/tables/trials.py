@@ -35,7 +35,7 @@ def best(task: Task, history: History, n: int) -> Table:
         interval = mean_interval(own)
         spread = "one value" if interval is None else f"{interval.low:.5g} to {interval.high:.5g} ({len(own)} seeds)"
         mean = sum(own) / len(own)
-        rows.append((str(place), trial.trial_id, number(mean), spread, params_text(trial.params, task), _by(trial)))
+        rows.append((str(place), trial.trial_id, number(mean), spread, what_text(trial, task), _by(trial)))
     note = more(len(means_so_far(task, history)), len(rows), "measured configurations")
     columns = ("place", "trial", task.objective.metric, "95 % interval", "parameters", "by")
     return Table(name="best trials", columns=columns, rows=tuple(rows), note=note)
@@ -45,7 +45,7 @@ def recent(task: Task, history: History, n: int) -> Table:
     """The newest trials of the search that have ended, newest last."""
     ended = [trial for trial in history.search if trial.is_ended]
     rows = tuple(
-        (t.trial_id, number(t.value) if t.value is not None else "no value", params_text(t.params, task), _by(t))
+        (t.trial_id, number(t.value) if t.value is not None else "no value", what_text(t, task), _by(t))
         for t in ended[len(ended) - min(n, len(ended)) :]
     )
     columns = ("trial", task.objective.metric, "parameters", "by")
@@ -55,9 +55,7 @@ def recent(task: Task, history: History, n: int) -> Table:
 def running(task: Task, history: History, n: int) -> Table:
     """What is under way or waits, the newest first: nobody needs to suggest it again."""
     open_ones = [trial for trial in reversed(history.search) if not trial.is_ended]
-    rows = tuple(
-        (t.trial_id, "runs" if t.is_in_flight else "waits", params_text(t.params, task), _by(t)) for t in open_ones[:n]
-    )
+    rows = tuple((t.trial_id, "runs" if t.is_in_flight else "waits", what_text(t, task), _by(t)) for t in open_ones[:n])
     columns = ("trial", "state", "parameters", "by")
     return Table(name="under way", columns=columns, rows=rows, note=more(len(open_ones), len(rows), "trials"))
 
@@ -66,13 +64,13 @@ def near(task: Task, history: History, params: Mapping[str, ParamValue], n: int)
     """The trials of the search nearest to a configuration, by the parameter that differs most."""
     geometry = Geometry(task)
     trials = history.search
-    if not trials:
+    if not trials or not task.space:
         return Table(name="tried near", columns=(), rows=())
     places = np.array([geometry.places(trial.params) for trial in trials])
     apart = geometry.differences(geometry.places(params)[None, :], places)[0].max(axis=1)
     order = np.argsort(apart, kind="stable")[:n]
     rows = tuple(
-        (trials[i].trial_id, f"{apart[i]:.2f}", _outcome(trials[i]), params_text(trials[i].params, task)) for i in order
+        (trials[i].trial_id, f"{apart[i]:.2f}", _outcome(trials[i]), what_text(trials[i], task)) for i in order
     )
     columns = ("trial", "distance", task.objective.metric, "parameters")
     note = "distance: of the parameter that differs most, in parts of its range"
@@ -90,6 +88,15 @@ def curves(task: Task, known: Mapping[str, Sequence[Point]], n_points: int) -> T
         rows.append((trial_id, "  ".join(f"{finite[i][0]}: {number(finite[i][1])}" for i in picked)))
     columns = ("trial", f"step: {task.objective.metric}")
     return Table(name="curves", columns=columns, rows=tuple(rows))
+
+
+def what_text(trial: TrialView, task: Task) -> str:
+    """The parameters of a trial, and that it runs other code, where it does."""
+    text = params_text(trial.params, task) if task.space else ""
+    code = trial.facts.edited
+    if task.code is None:
+        return text
+    return f"{text} (base code)".strip() if code is None else f"{text} (edited code, {code.tree[:8]})".strip()
 
 
 def params_text(params: Mapping[str, ParamValue], task: Task) -> str:
