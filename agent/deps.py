@@ -10,6 +10,7 @@ from agent.ahead import Ahead
 from agent.data import DataFingerprints
 from agent.gates.gate import Gate
 from agent.planner.plan import Plan
+from agent.planner.proposers.person import PrepareEdit
 from agent.planner.proposers.protocol import Proposer
 from agent.store.book import TrialBook
 from agent.store.gates import GateBook
@@ -97,5 +98,7 @@ class Deps:
     """What measures, kept apart from the training; None: the training's own code does, or there is no scorer."""
     workshop: Workshop | None = None
     """The states of the code that trials run; None: the task changes no code."""
+    edits: PrepareEdit | None = None
+    """Makes the code of suggestions that edit it; None: the task changes no code."""
     write_report: Callable[[SessionView], str | None] | None = None
     """Given the session as it will be, writes the report file and returns its path; None: no report is written."""

@@ -14,6 +14,7 @@ from agent.earlier import earlier_losers
 from agent.planner.history import History, Proposal
 from agent.planner.proposers.chosen import chosen_proposers
 from agent.planner.proposers.outside import OUTSIDE, Outside
+from agent.planner.proposers.person import PrepareEdit
 from agent.planner.proposers.protocol import Proposer
 from agent.store.fenced import FencedWriter
 from agent.store.lessons import LessonBook
@@ -46,6 +47,8 @@ class Around:
     start_thinking: Start = in_a_thread
     workshop: Workshop | None = None
     """None: the task changes no code."""
+    edits: PrepareEdit | None = None
+    """As in `agent.deps.Deps`."""
 
 
 def open_proposers(around: Around) -> Proposer:
@@ -66,7 +69,7 @@ def open_proposers(around: Around) -> Proposer:
         memory.opinions = _open_opinions(around, asker)
     more.extend(slow)
     if OUTSIDE in task.search.use:
-        more.append(Outside(task, around.record.suggestions))
+        more.append(Outside(task, around.record.suggestions, around.edits))
     return chosen_proposers(
         task,
         more,

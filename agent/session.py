@@ -23,6 +23,7 @@ from agent.planner.history import History
 from agent.planner.hour import Hour
 from agent.planner.plan import Phase, Plan, first_plan, reopened
 from agent.planner.plan_text import plan_from_json
+from agent.planner.proposers.person import PrepareEdit
 from agent.planner.proposers.protocol import Proposer
 from agent.state import GRAPH_VERSION, AgentState, Outcome
 from agent.steps.leaving import words_for
@@ -221,6 +222,7 @@ def _opened(
     course = steering.course()
     task = course.task
     workshop = _open_workshop(task, deps.folder.parent, record)
+    edits = None if workshop is None else _open_edits(task, workshop, session.session_id)
     memory, lessons = Memory(plan=_newest_plan(writer, task), session=session), LessonBook(writer)
     opened: list[Deps] = []
     if deps.open_search is None:
@@ -234,6 +236,7 @@ def _opened(
             open_asker=deps.open_asker or _asker_opener(deps.folder, opened, until),
             start_thinking=deps.start_thinking,
             workshop=workshop,
+            edits=edits,
         )
         search: Proposer = open_proposers(around)
     else:
@@ -249,6 +252,7 @@ def _opened(
         clock=deps.store.clock,
         memory=memory,
         workshop=workshop,
+        edits=edits,
         steering=steering,
         is_paused=course.is_paused,
         is_taken_over=course.is_taken_over,
@@ -299,6 +303,14 @@ def _open_scorer(task: Task, place: Path) -> PinnedScorer | None:
         return PinnedScorer.open(place, task)
     except ScorerRefused as error:
         raise _CanNotBegin(f"{error}; then start a new session") from error
+
+
+def _open_edits(task: Task, workshop: Workshop, session_id: str) -> PrepareEdit:
+    from agent.coding.editor import Editor
+    from agent.coding.suggested import SuggestedEdits
+    from agent.steps.code_states import rules_of
+
+    return SuggestedEdits(task, Editor(task, workshop, rules_of(task)), session_id=session_id)
 
 
 def _asker_opener(folder: Path, opened: Sequence[Deps], until: ExitStack) -> OpenAsker:

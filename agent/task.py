@@ -251,7 +251,7 @@ class Model(TaskPart):
     max_tokens: int = Field(default=1024, ge=64)
     """Of one answer."""
     call_seconds: Positive | None = None
-    """For one answer with all its tries; None: 120 at first, more where the endpoint proves slow, 600 at most."""
+    """For one answer with all its tries; None: 240 at first, more where the endpoint proves slow, 900 at most."""
     temperature: float | None = Field(default=None, ge=0, le=2)
     batch: int = Field(default=4, ge=1, le=50)
     """Trials that one answer suggests at most."""
@@ -273,6 +273,8 @@ class Autonomy(TaskPart):
     """Trials that a model or an outside agent suggests."""
     outside_space: Freedom = "propose"
     """Trials with values beyond the ranges of the space."""
+    code: Freedom = "run"
+    """Trials of code that a model or an outside agent has edited, each edit once."""
     fixes: Freedom = "run"
     """Trials that change something because a trial failed."""
     early_stops: Freedom = "run"

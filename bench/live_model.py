@@ -11,13 +11,14 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from agent.llm.ladder import Asked, Asker, asking
+from agent.llm.of_session import rung_of
 from agent.llm.opening import open_model
 from agent.planner.configuration import configuration_id
 from agent.session import SessionDeps
@@ -26,7 +27,7 @@ from agent.store.fenced import FencedWriter
 from agent.store.store import AgentStore
 from agent.store.views import ModelCallView, ParamValue, Purpose
 from agent.task import Task
-from agent.thinking.thinker import MODEL
+from agent.thinking.suggesting import MODEL
 from bench.figure import Unavailable
 from bench.tables import Table
 from nightlab.lab.outcome import found_by
@@ -39,6 +40,8 @@ from runtime_client.models import JobSpec
 URL = "NIGHTLAB_TEST_MODEL_URL"
 NAME = "NIGHTLAB_TEST_MODEL"
 N_DEVICES = 4
+BATCH = 2
+"""Trials that a question asks for."""
 CALL_S = 120.0
 """Virtual seconds from a question to its answer: about what the small model takes on a busy core."""
 RUN_S = (60.0, 180.0)
@@ -59,7 +62,7 @@ def served_model() -> dict[str, object]:
     except (OSError, ValueError, urllib.error.URLError) as error:
         raise Unavailable(f"{url}, of {URL}, does not answer: {error}") from error
     name = os.environ.get(NAME, "qwen")
-    return {"name": name, "base_url": url, "context_tokens": 4096, "max_tokens": 512}
+    return {"name": name, "base_url": url, "context_tokens": 4096, "max_tokens": 512, "batch": BATCH}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +105,20 @@ class Played:
     """As booked; a question may take several."""
 
 
-def play(table: Table, draw: int, *, n_trials: int, model: dict[str, object] | None, sampler_seed: int = 0) -> Played:
+def play(
+    table: Table,
+    draw: int,
+    *,
+    n_trials: int,
+    model: dict[str, object] | None,
+    sampler_seed: int = 0,
+    before: Sequence[ModelCallView] = (),
+) -> Played:
     """A session with a model, or without one where it is None; else the same task, seeds and training.
 
     Args:
         draw: of the noise, and of the sampler's seed with `sampler_seed` added.
+        before: calls of an earlier session with the model, where it goes on.
     """
     world = TableWorld(table)
     task = _task(table, sampler_seed, n_trials, model)
@@ -115,7 +127,7 @@ def play(table: Table, draw: int, *, n_trials: int, model: dict[str, object] | N
         folder = Path(name)
         setting = Setting(task=task, world=world, nodes=parse_nodes(f"1x{N_DEVICES}"))
         lived = live_alone(
-            setting, draw, folder, change=None if model is None else _asked_for_real(heard, folder, until)
+            setting, draw, folder, change=None if model is None else _asked_for_real(heard, before, folder, until)
         )
         store = AgentStore.open(folder)
         until.callback(store.close)
@@ -152,14 +164,18 @@ class _Heard(Asker):
         return asked
 
 
-def _asked_for_real(heard: list[Asked[Any]], folder: Path, until: ExitStack) -> DepsChange:
+def _asked_for_real(
+    heard: list[Asked[Any]], before: Sequence[ModelCallView], folder: Path, until: ExitStack
+) -> DepsChange:
     """The model of the task is called, and what it says comes `CALL_S` virtual seconds after the question."""
 
     def open_asker(task: Task, writer: FencedWriter) -> Asker:
         assert task.model is not None
         model = open_model(task, folder, writer)
         until.callback(model.close)
-        asker = _Heard(model, asking(task.model), judged=model, now=time.time)
+        past = [replace(one, at=time.time()) for one in rung_of(before)]
+        took_s = [call.took_s for call in before]
+        asker = _Heard(model, asking(task.model), judged=model, past=past, took_s=took_s, now=time.time)
         asker.heard = heard
         return asker
 

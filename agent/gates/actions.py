@@ -25,7 +25,7 @@ def action_of(trial: TrialView, task: Task, history: History, guests: Collection
     """
     return Action(
         subject=subject_of(trial),
-        kinds=_kinds(trial, task, guests),
+        kinds=_kinds(trial, task, history, guests),
         what=_words(trial, task),
         cost_device_s=mean_device_seconds(history) if trial.worth is None else trial.worth.cost_s,
         trial=trial,
@@ -54,10 +54,12 @@ def with_denied(history: History, gates: Iterable[Gate]) -> History:
     return History.of((*history.trials, *told)) if told else history
 
 
-def _kinds(trial: TrialView, task: Task, guests: Collection[str]) -> tuple[GateKind, ...]:
+def _kinds(trial: TrialView, task: Task, history: History, guests: Collection[str]) -> tuple[GateKind, ...]:
     is_guest = trial.facts.model is not None or trial.facts.prompt is not None or trial.suggested_by in guests
     is_asked = is_guest or trial.facts.fixes is not None
     kinds = [GateKind.OUTSIDE_SPACE] if is_asked and beyond(trial.params, task) else []
+    if is_asked and _is_new_code(trial, history):
+        kinds.append(GateKind.CODE)
     if trial.facts.fixes is not None:
         kinds.append(GateKind.FIX)
     elif is_guest:
@@ -65,8 +67,19 @@ def _kinds(trial: TrialView, task: Task, guests: Collection[str]) -> tuple[GateK
     return tuple(kinds)
 
 
+def _is_new_code(trial: TrialView, history: History) -> bool:
+    """It edits the code, and no trial before it ran that."""
+    code = trial.facts.edited
+    known = (one.facts.edited for one in history.trials if one.number < trial.number and not one.is_new)
+    return code is not None and all(one is None or one.tree != code.tree for one in known)
+
+
 def _words(trial: TrialView, task: Task) -> str:
     params = ", ".join(f"{name}={_shown(value)}" for name, value in trial.params.items())
+    code = trial.facts.edited
+    if code is not None:
+        edit = f"an edit of {code.parent or 'the base'}, +{code.added} -{code.removed} lines in {', '.join(code.files)}"
+        params = f"{edit}{', ' if params else ''}{params}"
     outside = beyond(trial.params, task)
     mends = f"; mends {trial.facts.fixes}" if trial.facts.fixes is not None else ""
     said = f" ({'; '.join(outside)})" if outside else ""

@@ -59,6 +59,8 @@ def freedom_of(kind: GateKind, autonomy: Autonomy) -> Freedom:
     match kind:
         case GateKind.OUTSIDE_SPACE:
             return autonomy.outside_space
+        case GateKind.CODE:
+            return autonomy.code
         case GateKind.FIX:
             return autonomy.fixes
         case GateKind.TRIAL:
@@ -105,6 +107,7 @@ def why_ask(kind: GateKind, autonomy: Autonomy, cost_device_s: float | None) -> 
 
 _KEYS = {
     GateKind.OUTSIDE_SPACE: "autonomy.outside_space",
+    GateKind.CODE: "autonomy.code",
     GateKind.FIX: "autonomy.fixes",
     GateKind.TRIAL: "autonomy.trials",
     GateKind.EARLY_STOP: "autonomy.early_stops",

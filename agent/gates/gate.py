@@ -16,6 +16,8 @@ SESSION = "session"
 class GateKind(StrEnum):
     OUTSIDE_SPACE = "outside_space"
     """A trial with values beyond the ranges of the space."""
+    CODE = "code"
+    """A trial of code that a model or an outside agent has edited, and that no trial ran before."""
     FIX = "fix"
     """A trial that changes something because another one failed."""
     TRIAL = "trial"

@@ -15,7 +15,6 @@ from agent.llm.chat import ChatModel, ModelError, Reply, Request, Trouble
 from agent.llm.check_question import BestRun
 from agent.llm.form import Question
 from agent.llm.menu import MenuItem
-from agent.llm.pace import FIRST_S
 from agent.llm.rung import Rung
 from agent.llm.untrusted import fenced
 from agent.task import Model
@@ -29,6 +28,8 @@ NOBODY = frozenset(
 )
 """After these no other rung does better."""
 _MIN_TIMED_TOKENS = 5
+_CALL_S = 120.0
+"""For one call, where the settings leave it to the endpoint's pace."""
 
 
 class Came(StrEnum):
@@ -86,7 +87,7 @@ def try_rungs(model: ChatModel, settings: Model, *, say: Callable[[RungTried], N
     tried: list[RungTried] = []
     replies: list[Reply] = []
     for rung in (Rung.TOOLS, Rung.SCHEMA, Rung.FENCED, Rung.MENU):
-        one, n = _tries(model, question, rung, settings.call_seconds or FIRST_S, replies)
+        one, n = _tries(model, question, rung, settings.call_seconds or _CALL_S, replies)
         tried.append(
             RungTried(rung=rung, came=one.came, n_tries=n, took_s=one.took_s, note=one.note, trouble=one.trouble)
         )

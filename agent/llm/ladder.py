@@ -100,7 +100,7 @@ class Asker:
         settings: Asking | None = None,
         *,
         judged: Judged | None = None,
-        past: Iterable[Tried] = (),
+        past: Sequence[Tried] = (),
         took_s: Iterable[float] = (),
         now: Callable[[], float] = time.time,
     ) -> None:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-FIRST_S = 120.0
+FIRST_S = 240.0
 """As long as no call has shown that more is needed."""
-LONGEST_S = 600.0
+LONGEST_S = 900.0
 N_CALLS = 5
 """The newest calls count, those without an answer too: what has sped up is believed to be quick again."""
 _CALLS_OF_A_QUESTION = 3.0

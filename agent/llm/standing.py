@@ -5,7 +5,7 @@ Each call is told once, in order, to `after`; the rows of a session's calls, tol
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from agent.llm.chat import Outcome, Trouble
@@ -102,9 +102,17 @@ def start(steps: Steps) -> Standing:
     return Standing(rung=steps.best)
 
 
-def stood(steps: Steps, calls: Iterable[Tried]) -> Standing:
-    """The standing after all these calls, the oldest first."""
+def begun(steps: Steps, first: Tried | None) -> Standing:
+    """Where it stood before the first call: on a worse rung than the best where an earlier session had found it so."""
     standing = start(steps)
+    if first is None or RUNGS.index(first.rung) <= RUNGS.index(standing.rung):
+        return standing
+    return replace(standing, rung=first.rung, since=first.at)
+
+
+def stood(steps: Steps, calls: Sequence[Tried]) -> Standing:
+    """The standing after all these calls, the oldest first."""
+    standing = begun(steps, next(iter(calls), None))
     for call in calls:
         standing = after(standing, call, steps)
     return standing

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from agent.llm.chat import Outcome, Trouble
 from agent.llm.rung import Rung
-from agent.llm.standing import Steps, after, start, tried
+from agent.llm.standing import Steps, after, begun, tried
 from agent.store.views import ModelCallView
 
 _NOT_MADE = (Trouble.OVER_BUDGET.value, Trouble.FORBIDDEN.value)
@@ -85,16 +85,14 @@ def rung_steps(calls: Sequence[ModelCallView], best: str) -> tuple[RungStep, ...
     """When the way of asking changed, by the same rules by which a session changes it; the oldest first.
 
     Args:
-        best: the rung on which the session began, as the task says (`model.rung`).
+        best: the best rung that the task allows (`model.rung`); the session may have begun on a worse one.
     """
     steps = Steps(best=Rung(best))
-    standing = start(steps)
+    made = [one for call in calls if (one := tried(call.rung, call.outcome, call.at)) is not None]
+    standing = begun(steps, next(iter(made), None))
     found = []
-    for call in calls:
-        one = tried(call.rung, call.outcome, call.at)
-        if one is None:
-            continue
+    for one in made:
         before, standing = standing.rung, after(standing, one, steps)
         if standing.rung is not before:
-            found.append(RungStep(at=call.at, before=before, after=standing.rung))
+            found.append(RungStep(at=one.at, before=before, after=standing.rung))
     return tuple(found)

@@ -119,6 +119,16 @@ def caveats(task: Task, trials: Sequence[TrialView]) -> str:
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
+def measured_apart(trials: Sequence[TrialView]) -> str:
+    """That what measured these trials was out of reach of their training, as a sentence; empty: not of all."""
+    reached = {trial.facts.scorer_reach for trial in trials}
+    if not reached or not reached <= {SEALED, OTHER_USER}:
+        return ""
+    return (
+        f"Measured by a scorer that was kept apart from the training ({'; or '.join(sorted(filter(None, reached)))})."
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairs:
     """Two sides on the same seeds."""

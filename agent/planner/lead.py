@@ -1,4 +1,4 @@
-"""Whether one proposer is clearly better than the others, from few trials. Pure.
+"""Whether one proposer is clearly better or worse than the others, from few trials. Pure.
 
 How often a trial of it beats one of the others is the statistic of Mann and Whitney (1947), each trial weighted by its
 age. It counts by a lower confidence bound, so that a lead has to be sure before it moves slots, and it never asks for a
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _Z = 0.5
 """Standard errors below the estimate. More, and four good trials of eight move nothing."""
@@ -42,6 +42,11 @@ def lead(seen: Sequence[Seen]) -> float:
     rate = (beaten + _EVEN * _PRIOR) / n
     sure = rate - _Z * math.sqrt(rate * (1.0 - rate) / n)
     return min(max((sure - _EVEN) / (_CLEAR - _EVEN), 0.0), 1.0)
+
+
+def lag(seen: Sequence[Seen]) -> float:
+    """0: not surely worse than the others; 1: they surely beat it two times out of three."""
+    return lead([replace(one, loss=-one.loss) for one in seen])
 
 
 def _beats(loss: float, others: Sequence[Seen]) -> float:

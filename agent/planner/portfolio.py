@@ -3,7 +3,7 @@
 Who gets the next slot follows from the history alone: from which trials each proposer's name stands on, and how those
 did. A trial is a success when it came among the best tenth of those before it; old trials count less and less. The
 default-seeded sampler is the control arm and keeps its share whatever it brings. A model whose trials clearly beat
-those of the others takes what is free (`agent.planner.lead`).
+those of the others takes what is free, and one whose trials clearly lose gives up what it has (`agent.planner.lead`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.planner.history import History, Proposal
-from agent.planner.lead import Seen, lead
+from agent.planner.lead import Seen, lag, lead
 from agent.planner.proposers.protocol import Proposer, is_pending
 from agent.planner.repetition import (
     Escalation,
@@ -199,20 +199,21 @@ def yields(task: Task, history: History, names: Sequence[str]) -> dict[str, Yiel
             hits[trial.suggested_by] += weight * success.get(trial.trial_id, False)
     prior = _PRIOR_SLOTS * _PRIOR_YIELD
     rates = {name: (hits[name] + prior) / (ended[name] + _PRIOR_SLOTS) for name in names}
-    led = lead_of_model(task, history) if MODEL_ARM in rates else 0.0
-    shares = _led(_shares(rates, task.search.control_share), led, task.search.control_share)
+    seen = _seen(task, history) if MODEL_ARM in rates else ()
+    shares = _led(_shares(rates, task.search.control_share), lead(seen), task.search.control_share)
+    shares = _lagging(shares, lag(seen))
     return {name: Yield(slots=slots[name], rate=rates[name], share=shares[name]) for name in names}
 
 
 @once_per_history
-def lead_of_model(task: Task, history: History) -> float:
-    """How far the model's recent measured trials are clearly ahead of those of the others, 0 to 1."""
+def _seen(task: Task, history: History) -> tuple[Seen, ...]:
+    """The recent measured trials, those of the model and those of the others."""
     loss, seen = _losses(task, history), []
     for age, trial in enumerate(reversed(history.search[-_WINDOW:])):
         if trial.state is TrialState.MEASURED and trial.configuration in loss:
             is_ours = trial.suggested_by == MODEL_ARM
             seen.append(Seen(loss=loss[trial.configuration], weight=_DISCOUNT**age, is_arms=is_ours))
-    return lead(seen)
+    return tuple(seen)
 
 
 def _losses(task: Task, history: History) -> dict[str, float]:
@@ -262,6 +263,15 @@ def _led(shares: dict[str, float], led: float, control_share: float) -> dict[str
     floors = {n: control_share if n == CONTROL else _FLOOR for n in shares}
     given = {n: led * max(s - floors[n], 0.0) for n, s in shares.items() if n != MODEL_ARM}
     return {n: s + sum(given.values()) if n == MODEL_ARM else s - given.get(n, 0.0) for n, s in shares.items()}
+
+
+def _lagging(shares: dict[str, float], lagged: float) -> dict[str, float]:
+    """The model gives the part `lagged` of what it has beyond its floor to the others, in proportion to theirs."""
+    others = sum(share for name, share in shares.items() if name != MODEL_ARM)
+    if lagged == 0.0 or others == 0.0:
+        return shares
+    given = lagged * max(shares[MODEL_ARM] - _FLOOR, 0.0)
+    return {n: s - given if n == MODEL_ARM else s * (1.0 + given / others) for n, s in shares.items()}
 
 
 def _switch(name: str, objections: list[str]) -> Escalation:

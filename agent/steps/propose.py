@@ -65,7 +65,8 @@ def propose(state: AgentState, deps: Deps) -> AgentState:
             break
         lines = [Line(step="propose", text=f"{p.suggested_by} suggests {p.purpose}: {p.why}") for p in proposals]
         worth = {purpose: worth_of(deps.task, history, purpose) for purpose in {p.purpose for p in proposals}}
-        numbers = suggestions_behind(proposals, deps.record.suggestions(), deps.task, history) if asks_outside else ()
+        ideas = deps.record.suggestions() if asks_outside else []
+        numbers = suggestions_behind(proposals, ideas, deps.task, history, deps.edits) if asks_outside else ()
         deps.book.propose([p if p.worth else replace(p, worth=worth[p.purpose]) for p in proposals], lines, numbers)
     _use_idle_slots(deps)
     is_exhausted = bool(deps.memory.exhausted) and deps.memory.plan.search_closed is None
@@ -74,7 +75,7 @@ def propose(state: AgentState, deps: Deps) -> AgentState:
 
 def _who(deps: Deps) -> Proposer:
     """Who suggests: while a person has taken over, outside agents alone, beside people."""
-    return Outside(deps.task, deps.record.suggestions) if deps.is_taken_over else deps.search
+    return Outside(deps.task, deps.record.suggestions, deps.edits) if deps.is_taken_over else deps.search
 
 
 def _use_idle_slots(deps: Deps) -> None:
@@ -101,8 +102,9 @@ def _take_up_ideas(deps: Deps) -> None:
         return
     if any(is_waiting(idea) for idea in ideas):
         history = deps.book.history()
-        found = answers([i for i in ideas if i.arm is None], deps.task, history, n_open(deps.task, history))
-        _refuse(deps, refusals(found) | refused_from_outside(ideas, deps.task, history))
+        of_people, room = [i for i in ideas if i.arm is None], n_open(deps.task, history)
+        found = answers(of_people, deps.task, history, room, deps.edits)
+        _refuse(deps, refusals(found) | refused_from_outside(ideas, deps.task, history, deps.edits))
         taken = [(one.suggestion_id, one.proposal) for one in found if one.proposal is not None]
         lines = [
             Line(step="propose", text=f"suggestion {number} of {p.suggested_by} comes first: {p.why}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agent.deps import Deps
-from agent.planner.comparable import caveats
+from agent.planner.comparable import caveats, measured_apart
 from agent.planner.curve import last_finite
 from agent.planner.verdict import conclude
 from agent.state import AgentState, Outcome
@@ -32,13 +32,14 @@ def report(state: AgentState, deps: Deps) -> AgentState:
 
 
 def _with_caveats(result: FinalResult | None, deps: Deps) -> FinalResult | None:
-    """A verdict says with it what it rests on without having seen it."""
+    """A verdict says with it how far the training was from what measured it, and what it rests on unseen."""
     if result is None:
         return None
     sides = (result.best_configuration, result.default_configuration)
     trials = deps.book.history().trials
-    said = caveats(deps.task, [t for t in trials if t.state is TrialState.MEASURED and t.configuration in sides])
-    return replace(result, sentence=f"{result.sentence} {said}".rstrip())
+    measured = [t for t in trials if t.state is TrialState.MEASURED and t.configuration in sides]
+    said = (result.sentence, measured_apart(measured), caveats(deps.task, measured))
+    return replace(result, sentence=" ".join(filter(None, said)))
 
 
 def _end(deps: Deps, end_state: SessionState, message: str, result: FinalResult | None) -> AgentState:

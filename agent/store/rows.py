@@ -21,6 +21,7 @@ from agent.store.views import (
     Purpose,
     SessionState,
     SessionView,
+    SuggestedEdit,
     SuggestionView,
     TrialFacts,
     TrialState,
@@ -92,8 +93,12 @@ def trial_view(row: Row | Mapping[str, Any]) -> TrialView:
 
 
 def suggestion_view(row: Row) -> SuggestionView:
-    expected = row["expected"]
-    return SuggestionView(**{**row, "expected": None if expected is None else Expected(**expected)})
+    expected, edit = row["expected"], row["edit"]
+    read = {
+        "expected": None if expected is None else Expected(**expected),
+        "edit": None if edit is None else SuggestedEdit(**edit),
+    }
+    return SuggestionView(**{**row, **read})
 
 
 def trial_row(trial: TrialView) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from agent.store.views import (
     PlanView,
     SessionState,
     SessionView,
+    SuggestedEdit,
     SuggestionView,
     TrialState,
     TrialView,
@@ -241,6 +242,7 @@ class AgentStore:
         suggested_by: str = "person",
         arm: str | None = None,
         expected: Expected | None = None,
+        edit: SuggestedEdit | None = None,
     ) -> SuggestionView:
         """Leave an idea for a session; it takes it up at its next wake-up.
 
@@ -259,6 +261,7 @@ class AgentStore:
             "suggested_by": suggested_by,
             "arm": arm,
             "expected": None if expected is None else asdict(expected),
+            "edit": None if edit is None else asdict(edit),
         }
         with writing(self.engine) as connection:
             made = connection.execute(sa.insert(suggestions).values(**values).returning(suggestions))

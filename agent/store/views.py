@@ -152,6 +152,16 @@ class TrialFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SuggestedEdit:
+    """A change of the code as somebody wrote it: untrusted text until it was applied and checked."""
+
+    text: str
+    """Blocks, or a unified diff."""
+    parent: str = "base"
+    """Whose code it is of: `base`, or a trial's id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SuggestionView:
     """An idea from outside of the session: a person's, which goes first, or an outside agent's."""
 
@@ -171,6 +181,8 @@ class SuggestionView:
     """None: a person's. Else the proposer of the portfolio whose idea it is: it waits for a slot of that one."""
     expected: Expected | None = None
     """What was predicted of it."""
+    edit: SuggestedEdit | None = None
+    """None: parameters alone, on the base code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from fastapi import FastAPI
 
 from agent.store.journal import Journal
@@ -15,8 +17,12 @@ from agent.web.routes import router
 from runtime_client.models import API_VERSION
 
 
-def create_app(store: AgentStore, keys: Keys) -> FastAPI:
-    """The app; whoever makes it keeps the store open and closes it."""
+def create_app(store: AgentStore, keys: Keys, home: Path | None = None) -> FastAPI:
+    """The app; whoever makes it keeps the store open and closes it.
+
+    Args:
+        home: where sessions keep edited code; None: none of it can be shown.
+    """
     app = FastAPI(
         title="nightlab agent",
         version=str(API_VERSION),
@@ -26,6 +32,7 @@ def create_app(store: AgentStore, keys: Keys) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.store = store
+    app.state.home = home
     app.state.pulse = Pulse(Journal(store).newest)
     install(app)
     app.include_router(router)

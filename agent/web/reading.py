@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from agent.gates.gate import Gate
 from agent.llm.turns import turns
@@ -15,7 +16,17 @@ from agent.store.steering import Steering, SteeringStore
 from agent.store.store import AgentStore
 from agent.store.views import PlanView, SessionView, TrialState, TrialView
 from agent.task import Direction, Task
-from agent.web.wire import Arm, Best, GateView, Revision, SessionDetail, SessionSummary, SteeringView, SteeringWord
+from agent.web.wire import (
+    Arm,
+    Best,
+    GateDiff,
+    GateView,
+    Revision,
+    SessionDetail,
+    SessionSummary,
+    SteeringView,
+    SteeringWord,
+)
 
 
 def summary(session: SessionView) -> SessionSummary:
@@ -53,6 +64,18 @@ def detail(store: AgentStore, session_id: str) -> SessionDetail:
 
 def gate_view(gate: Gate, now: float) -> GateView:
     return GateView(gate=gate, is_waiting=gate.is_waiting(now))
+
+
+def gate_diff(store: AgentStore, home: Path | None, gate: Gate) -> GateDiff | None:
+    """None: it is about no edited code, or that is not there any more."""
+    from agent.coding.diff import diff_of
+
+    code = None if gate.trial is None else gate.trial.facts.edited
+    if code is None or home is None:
+        return None
+    task = Task.model_validate_json(store.session(gate.session_id).task_json)
+    found = diff_of(code, task, home, gate.session_id)
+    return None if found is None else GateDiff(diff=found.text, is_cut=found.is_cut)
 
 
 def steering_view(one: Steering) -> SteeringView:

@@ -17,7 +17,7 @@ from agent.store.views import TrialView
 from agent.web import reading
 from agent.web.envelope import SAID_OF_REFUSALS
 from agent.web.events import Pulse, event_of, event_stream
-from agent.web.wire import Event, GateAnswer, GateView, Health, Notice, Page, SessionDetail, SessionSummary
+from agent.web.wire import Event, GateAnswer, GateDiff, GateView, Health, Notice, Page, SessionDetail, SessionSummary
 from runtime_client.doors.refusal import refused
 from runtime_client.models import Envelope, ErrorKind
 
@@ -104,6 +104,18 @@ def gate(store: Store, gate_id: int) -> Envelope[GateView]:
         return Envelope(data=reading.gate_view(GateStore(store).gate(_small(gate_id)), store.clock()))
     except GateNotFound as error:
         raise refused(ErrorKind.NOT_FOUND, "unknown_gate", str(error)) from error
+
+
+@router.get("/gates/{gate_id}/diff")
+def diff(request: Request, store: Store, gate_id: int) -> Envelope[GateDiff]:
+    """What the edited code changes that one question is about."""
+    view = gate(store, gate_id).data
+    assert view is not None
+    found = reading.gate_diff(store, request.app.state.home, view.gate)
+    if found is None:
+        said = f"gate {gate_id} is about no edited code, or that code was removed"
+        raise refused(ErrorKind.NOT_FOUND, "no_diff", said)
+    return Envelope(data=found)
 
 
 @router.post("/gates/{gate_id}/approve")

@@ -30,7 +30,7 @@ class ApiServer:
         self._home = home
         self._store = AgentStore.open(home)
         self._listener = _listen(port_before(home))
-        self._app = create_app(self._store, open_keys(home))
+        self._app = create_app(self._store, open_keys(home), home)
         config = uvicorn.Config(
             self._app,
             lifespan="off",

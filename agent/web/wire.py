@@ -100,6 +100,15 @@ class GateView(View):
     """A person can still answer."""
 
 
+class GateDiff(View):
+    """What the edited code that a question is about changes against the session's base. Nobody has vouched for it."""
+
+    diff: str
+    """A unified diff, to be read and not to be applied: what a reader would not see is left out."""
+    is_cut: bool
+    """It is longer than this."""
+
+
 class Wish(View):
     """What a person wants of a session; `{}` is enough."""
 

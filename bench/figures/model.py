@@ -11,7 +11,7 @@ from agent.llm.scripted import ScriptedModel
 from agent.planner.history import History
 from agent.planner.portfolio import CONTROL, yields
 from agent.task import Task
-from agent.thinking.thinker import MODEL
+from agent.thinking.suggesting import MODEL
 from bench.figure import Figure, quartiles
 from bench.figures.search import control_runs, n_repetitions, ratio_figure
 from bench.search_runs import Runs, portfolio_run

@@ -17,14 +17,16 @@ from .agent_store import agent_store, known_session
 from .options import HomeOption, JsonOption, home_folder
 
 if TYPE_CHECKING:
+    from agent.coding.diff import CodeDiff
     from agent.gates.gate import Answer, Gate
     from agent.store.store import AgentStore
+    from agent.store.views import CodeState
     from runtime_client.models import Forecast
 
 app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
-    help="What sessions ask first: list, approve, deny.",
+    help="What sessions ask first: list, show, approve, deny.",
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Example:  nightlab gate approve 3 --note 'small enough'",
 )
@@ -64,6 +66,36 @@ def list_gates(
     note("answer with:  nightlab gate approve GATE  (or deny GATE --note TEXT)")
 
 
+@app.command("show", epilog="Example:  nightlab gate show 3")
+def show(gate_id: GateId, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Show one question; of edited code, what it changes. That is text which nobody has vouched for."""
+    from agent.coding.diff import diff_of
+    from agent.store.gates import GateNotFound, GateStore
+    from agent.task import Task
+
+    folder = home_folder(home)
+    with agent_store(folder) as store:
+        try:
+            gate = GateStore(store).gate(gate_id)
+        except GateNotFound as error:
+            raise Failure(str(error), exit_code=ExitCode.WRONG_USE, code="unknown_gate", kind="not_found") from error
+        now = store.clock()
+        forecasts = _forecasts(folder, store, [gate] if gate.is_waiting(now) else [])
+        code = None if gate.trial is None else gate.trial.facts.edited
+        task = Task.model_validate_json(store.session(gate.session_id).task_json)
+        found = None if code is None else diff_of(code, task, folder, gate.session_id)
+    if as_json:
+        print_json(_data(gate, now, forecasts.get(gate_id)) | {"diff": None if found is None else asdict(found)})
+        return
+    print(f"{gate.gate_id}: {gate.text}\n   expected cost: {_cost(gate)}; {_answer(gate, now)}")
+    if gate_id in forecasts:
+        print(f"   now: {_prospect(forecasts[gate_id])}")
+    if code is not None:
+        _print_diff(found, code)
+    if gate.is_waiting(now):
+        note(f"answer with:  nightlab gate approve {gate_id}  (or deny {gate_id} --note TEXT)")
+
+
 @app.command("approve", epilog="Example:  nightlab gate approve 3")
 def approve(
     gate_id: GateId, note_text: NoteOption = None, home: HomeOption = None, as_json: JsonOption = False
@@ -80,6 +112,16 @@ def deny(gate_id: GateId, note_text: NoteOption = None, home: HomeOption = None,
     from agent.gates.gate import Answer
 
     _answer_it(gate_id, Answer.DENY, note_text, home, as_json)
+
+
+def _print_diff(found: CodeDiff | None, code: CodeState) -> None:
+    if found is None:
+        print("   its code is not there any more")
+        return
+    who = "begins here: it was written by a model, an agent or a person, and nobody has vouched for it"
+    print(f"\n--- the edit (+{code.added} -{code.removed} lines against the base) {who} ---")
+    print(found.text)
+    print("--- the edit goes on, and is cut here ---" if found.is_cut else "--- the edit ends here ---")
 
 
 def _answer_it(gate_id: int, answer: Answer, said: str | None, home: Path | None, as_json: bool) -> None:

@@ -51,6 +51,8 @@ def list_nodes(home: HomeOption = None, as_json: JsonOption = False) -> None:
     ]
     print_table(("device", "state", "kind", "#memory", "job", "note"), rows, state_column=1)
     for node in nodes:
+        if node.sealed_by is not None:
+            print(f"{node.node_id}: sealed jobs by {node.sealed_by}")
         if node.why_not_sealed is not None:
             print(f"{node.node_id}: no sealed jobs: {node.why_not_sealed}")
 

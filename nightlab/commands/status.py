@@ -176,6 +176,8 @@ def _print(
     )
     if info.n_outbox and info.mlflow_url is not None:
         print(f"{plural(info.n_outbox, 'record')} not yet at MLflow; nothing is lost")
+    if info.sealed_by:
+        print(f"sealed jobs by {', '.join(info.sealed_by)}")
     _print_nights(agent.nights)
     for session in agent.sessions:
         night = f" of {session.night_id}" if session.night_id is not None else ""

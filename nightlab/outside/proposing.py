@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
+from agent.coding.suggested import why_not
 from agent.planner.configuration import canonical, default_params, problems
 from agent.planner.proposers.outside import OUTSIDE, waiting_from_outside
 from agent.planner.suggested import allowed
 from agent.store.store import AgentStore
-from agent.store.views import Expected, ParamValue, SessionState, SuggestionView
+from agent.store.views import Expected, ParamValue, SessionState, SuggestedEdit, SuggestionView
 from agent.task import Task
 
 MAX_WAITING = 50
@@ -39,10 +41,15 @@ class Proposed:
     """0 to 1: that it beats the default configuration."""
     effect: float | None = None
     """Expected gain over the default, in the metric's units."""
+    edit: SuggestedEdit | None = None
+    """A change of the code; None: parameters alone."""
 
 
-def receive(store: AgentStore, session_id: str, proposals: list[Proposed], *, by: str) -> list[Received]:
+def receive(store: AgentStore, home: Path, session_id: str, proposals: list[Proposed], *, by: str) -> list[Received]:
     """Keep what can be tried, in the order given; say of the rest why not.
+
+    Args:
+        home: where the session keeps its code; it is read alone.
 
     Raises:
         SessionNotFound: there is no such session.
@@ -55,6 +62,8 @@ def receive(store: AgentStore, session_id: str, proposals: list[Proposed], *, by
     found = []
     for one in proposals:
         refused = closed or _objection(one, task)
+        if refused is None and one.edit is not None:
+            refused = why_not(store, home, session_id, one.edit)
         if refused is None and n_waiting >= MAX_WAITING:
             refused = f"{n_waiting} proposals wait already; wait until some of them were tried"
         if refused is not None:
@@ -67,7 +76,15 @@ def receive(store: AgentStore, session_id: str, proposals: list[Proposed], *, by
 
 def _keep(store: AgentStore, session_id: str, one: Proposed, *, by: str) -> SuggestionView:
     expected = None if one.probability is None else Expected(probability=one.probability, effect=one.effect)
-    return store.suggest(session_id, one.params, why=one.why.strip(), suggested_by=by, arm=OUTSIDE, expected=expected)
+    return store.suggest(
+        session_id,
+        one.params,
+        why=one.why.strip(),
+        suggested_by=by,
+        arm=OUTSIDE,
+        expected=expected,
+        edit=one.edit,
+    )
 
 
 def _closed(task: Task, state: SessionState) -> str | None:
@@ -77,7 +94,7 @@ def _closed(task: Task, state: SessionState) -> str | None:
 
 
 def _objection(one: Proposed, task: Task) -> str | None:
-    if not one.params:
+    if not one.params and one.edit is None:
         return f"no parameter is given; the space has: {', '.join(task.space)}"
     if not one.why.strip():
         return "the reason is missing: say in a sentence why it may help"

@@ -70,6 +70,8 @@ def session(store: AgentStore, session_id: str, n: int = N_ROWS) -> dict[str, An
         tables.failures(task, history, rows),
         tables.capacity(task, history, spend),
     ]
+    if task.code is not None:
+        found.insert(0, tables.edits(task, history, rows))
     return {
         "session": view.session_id,
         "task": view.task_name,
@@ -86,6 +88,9 @@ def session(store: AgentStore, session_id: str, n: int = N_ROWS) -> dict[str, An
             for name, parameter in task.space.items()
         },
         "forbidden": list(task.forbid),
+        "code": None
+        if task.code is None
+        else {"editable": list(task.code.editable), "max_changed_lines": task.code.max_changed_lines},
         "budgets": [cap.words for cap in caps(task.budgets, spend) if cap.limit is not None],
         "answer": view.result.sentence if view.result is not None else None,
         "tables": _as_text(found),
@@ -126,6 +131,7 @@ def proposals(store: AgentStore, session_id: str) -> list[dict[str, Any]]:
                 "proposal": one.suggestion_id,
                 "by": one.suggested_by,
                 "params": one.params,
+                "edit_of": None if one.edit is None else one.edit.parent,
                 "became": one.trial_id or ("refused" if one.note else "waits"),
                 "why_not": one.note,
                 "state": None if trial is None else trial.state.value,

@@ -1,7 +1,7 @@
 """An evidence folder: one trial with all that is needed to hold it against a second run, elsewhere.
 
-`trial.json`, `code/`, `README.md`, and `SHA256SUMS` over all of them. No secrets: the values of variables whose names
-say that they are secret are hidden.
+`trial.json`, `code/`, `scorer/` where what measured was kept apart from the code, `README.md`, and `SHA256SUMS` over
+all of them. No secrets: the values of variables whose names say that they are secret are hidden.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from .record import TrialRecord, manifest_of
 SUMS = "SHA256SUMS"
 TRIAL = "trial.json"
 CODE = "code"
+SCORER = "scorer"
 FORMAT = 1
 
 README = """\
@@ -37,12 +38,17 @@ README = """\
 
 - `trial.json`: parameters, seed, value, curves, environment, data fingerprints, how it was compared
 - `code/`: the code as it ran
-- `SHA256SUMS`: check that nothing was changed with `sha256sum -c SHA256SUMS`
+{scorer}- `SHA256SUMS`: check that nothing was changed with `sha256sum -c SHA256SUMS`
 
 `nightlab verify FOLDER` checks the sums, says what differs on your machine, runs the command again in a copy and holds
 the new value against the recorded one. It runs the code in `code/`: look at it first if you do not know its author.
 The sums say that the folder is whole, not who made it: ask the author for the digest of `SHA256SUMS` itself.
 """
+
+
+SCORER_LINE = (
+    "- `scorer/`: what measured, with its private files, which no training got to see: pass them on with care\n"
+)
 
 
 class _Part(BaseModel):
@@ -94,6 +100,8 @@ class Evidence(_Part):
     code: CodePart | None
     """None: the code was not pinned by a snapshot, or the snapshot was removed."""
     comparison: ComparisonPart
+    scorer_code: CodePart | None = None
+    """Of a scorer that was kept apart from the training; None: the training's code measured, or nothing did."""
 
 
 class FolderTaken(Exception):
@@ -114,7 +122,9 @@ def write_evidence(folder: Path, record: TrialRecord, points: list[MetricPoint],
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir()
     try:
-        evidence = _evidence(record, points, held, _copy_code(making, record, home))
+        code = _copy_code(making / CODE, record.code, home)
+        scorer = _copy_code(making / SCORER, _scorer_code(record), home)
+        evidence = _evidence(record, points, held, code).model_copy(update={"scorer_code": scorer})
         (making / TRIAL).write_text(evidence.model_dump_json(indent=1) + "\n")
         (making / "README.md").write_text(_readme(evidence))
         (making / SUMS).write_text(_sums(making))
@@ -173,11 +183,16 @@ def _without_secrets(spec: JobSpec) -> JobSpec:
     return spec.model_copy(update={"env_variables": variables, "tags": {}, "depends_on": (), **dict.fromkeys(own)})
 
 
-def _copy_code(folder: Path, record: TrialRecord, home: Path) -> CodePart | None:
-    manifest = manifest_of(home, record.code)
+def _scorer_code(record: TrialRecord) -> str | None:
+    """The snapshot of a scorer that has another one than the training."""
+    source = None if record.score_job is None else record.score_job.spec.code_source
+    return None if source is None or source.snapshot_id == record.code else source.snapshot_id
+
+
+def _copy_code(code: Path, snapshot_id: str | None, home: Path) -> CodePart | None:
+    manifest = manifest_of(home, snapshot_id)
     if manifest is None:
         return None
-    code = folder / CODE
     archive.unpack(home / CODE_FOLDER, manifest.snapshot_id, code)
     links = [*(path for path, _ in manifest.symlinks), *manifest.linked]
     for path in links:
@@ -192,6 +207,7 @@ def _readme(evidence: Evidence) -> str:
         metric=evidence.objective.metric,
         value=evidence.value,
         seed=evidence.seed,
+        scorer="" if evidence.scorer_code is None else SCORER_LINE,
         command=command if isinstance(command, str) else json.dumps(list(command)),
     )
 

@@ -82,6 +82,7 @@ def _lines(record: TrialRecord, shelf: Shelf) -> list[tuple[str, str]]:
         ("partial", f"{facts.partial_value:.6g} at step {facts.partial_step}" if facts.partial_value else ""),
         ("device", record.device_model or "not known"),
         ("code", record.code[:12] if record.code else "not pinned (no snapshot)"),
+        ("scorer", f"{(facts.scorer or '')[:12]} ({facts.scorer_reach})" if facts.scorer_reach else ""),
         ("data", facts.data[:60] if facts.data else "unpinned"),
         ("python", record.provenance.python_version or record.provenance.python or "not known"),
         ("took", duration(trial.device_seconds) + " of device time"),

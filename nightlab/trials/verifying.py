@@ -16,9 +16,10 @@ from runtime.engines.provenance import HIDDEN
 from runtime_client.client import RuntimeClient
 from runtime_client.errors import RuntimeClientError
 from runtime_client.models import CodeSource, Environment, JobSpec, SnapshotMode
+from runtime_client.snapshot.tree import ALL_IS_CODE
 
 from .again import Lack, data_lack, packages_lack, spec_again, submit_again, value_of
-from .evidence import CODE, Evidence
+from .evidence import CODE, SCORER, Evidence
 
 _START_S = 120.0
 _LIMIT_MB = 4096
@@ -79,11 +80,19 @@ def run_again(
         code = Path(place, CODE)
         shutil.copytree(folder / CODE, code)
         training = _here(evidence.job, evidence, code, python)
-        scorer = None if evidence.scorer is None else _here(evidence.scorer, evidence, code, python)
+        measures = code if evidence.scorer_code is None else _scorer_copied(folder, Path(place, SCORER))
+        scorer = None if evidence.scorer is None else _here(evidence.scorer, evidence, measures, python)
         if client is not None:
             return _run(client, training, scorer, evidence, timeout_s, tolerance)
         with _own_runtime(Path(place, "home"), evidence) as own:
             return _run(own, training, scorer, evidence, timeout_s, tolerance)
+
+
+def _scorer_copied(folder: Path, copy: Path) -> Path:
+    """With its private files, though git may have been told to ignore them."""
+    shutil.copytree(folder / SCORER, copy)
+    (copy / ALL_IS_CODE).touch()
+    return copy
 
 
 def _here(spec: JobSpec, evidence: Evidence, code: Path, python: str | None) -> JobSpec:

@@ -6,29 +6,28 @@ import os
 import re
 import shutil
 import stat
-import subprocess
-import sys
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import runtime_client
+from runtime.engines.sealing import sealing_here
 from runtime.model.states import ExitReason
 from runtime.node import records
 from runtime.node.launch_errors import CannotLaunch
-from runtime.sandbox import filter as calls
-from runtime.sandbox import probe, walls
+from runtime.sandbox import walls
+from runtime_client import landlock
 from runtime_client.models import JobSpec, Network
 
 FIRST_UID = 0x70000000
 N_UIDS = 2**24
 """Each job has a user of its own, from a range that neither systemd nor container engines give out."""
 HOME = "/tmp/home"
-PROBE_TIMEOUT_S = 10.0
+PRIVATE, NOTICES = ("home", "tmp"), "told"
+"""Folders of a fenced job's box."""
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _ETC = (
     "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "nsswitch.conf", "hosts", "host.conf", "protocols", "services",
@@ -61,46 +60,6 @@ class BoxFacts:
     """Of the machine."""
 
 
-def why_not_sealed(*, refused: str | None, machine: str, release: str) -> str | None:
-    """What is missing on this machine for sealed jobs, and what to do; None: nothing that can be told beforehand.
-
-    `refused` is what the kernel does not let this user have, as `namespaces_refused` says.
-    """
-    if refused is not None:
-        return (
-            f"sealed jobs of an ordinary user need user namespaces, which this machine refuses ({refused}): allow "
-            "them (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, an AppArmor profile), start the "
-            "server as root, or say `sandbox: user` for code that you trust"
-        )
-    if machine not in calls.NUMBERS:
-        return f"sealed jobs need one of {', '.join(calls.NUMBERS)}; this machine is {machine}"
-    found = re.match(r"(\d+)\.(\d+)", release)
-    if found is None or (int(found[1]), int(found[2])) < (5, 12):
-        return f"sealed jobs need Linux 5.12 or newer; this machine has {release}"
-    return None
-
-
-def why_not_sealed_here() -> str | None:
-    """The same of this machine and user; the first call may take a tenth of a second."""
-    uname = os.uname()
-    return why_not_sealed(refused=namespaces_refused(), machine=uname.machine, release=uname.release)
-
-
-@cache
-def namespaces_refused() -> str | None:
-    """Tried for real, once a process; None: nothing is refused, or this is root, who needs no user namespace."""
-    if os.geteuid() == 0:
-        return None
-    command = [sys.executable, "-I", "-m", probe.__name__]
-    try:
-        told = subprocess.run(command, capture_output=True, text=True, timeout=PROBE_TIMEOUT_S, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"the trial could not be made: {error}"
-    return (
-        None if told.returncode == 0 else (told.stdout or told.stderr).strip().partition("\n")[0] or "no reason given"
-    )
-
-
 def uid_of(job_id: str) -> int:
     """The same for all attempts of a job, so that a resumed one owns what an earlier one wrote."""
     number = int(job_id[1:]) if re.fullmatch(r"j\d{1,18}", job_id) else zlib.crc32(job_id.encode())
@@ -113,39 +72,52 @@ def box_record(spec: JobSpec, facts: BoxFacts, variables: dict[str, str]) -> dic
     Raises:
         CannotLaunch: (SANDBOX_UNAVAILABLE) it can not be had here; (BAD_COMMAND) something `readable` does not exist.
     """
-    missing = why_not_sealed_here()
-    if missing is not None:
-        raise CannotLaunch(ExitReason.SANDBOX_UNAVAILABLE, missing)
+    sealing = sealing_here()
+    if sealing.how is None:
+        raise CannotLaunch(ExitReason.SANDBOX_UNAVAILABLE, str(sealing.why_not))
+    has_own_user, is_fenced = sealing.how == walls.ROOT, sealing.how == walls.LANDLOCK
     for path in spec.readable:
-        _check_readable("readable", path)
+        _check_readable("readable", path, has_own_user=has_own_user)
     if not facts.is_own_folder:
-        _check_readable("code_source.root_path", str(facts.working_folder))
+        _check_readable("code_source.root_path", str(facts.working_folder), has_own_user=has_own_user)
     memory = _memory(spec, facts)
     root = facts.folder / "box"
-    root.mkdir(exist_ok=True, mode=0o700)
+    root.mkdir(exist_ok=True, mode=0o711 if is_fenced else 0o700)
+    home = str(root / "home") if is_fenced else HOME
     writable = [facts.folder / "ranks", facts.checkpoint_dir]
     writable += [facts.working_folder] if facts.is_own_folder else []
     seen = [*_libraries(), *_programs(facts.argv, variables), *runtime_client.__path__, *spec.readable]
-    seen += [str(facts.folder), *([] if facts.is_own_folder else [str(facts.working_folder)])]
+    seen += [] if facts.is_own_folder else [str(facts.working_folder)]
+    if is_fenced:
+        writable += _own_folders(root)
+        seen += [str(root / NOTICES), str(facts.folder / records.HYPERPARAMETERS), "/etc/passwd", "/etc/group"]
+    else:
+        seen.append(str(facts.folder))
     left = [str(folder) for folder in facts.left if folder.is_dir() and not folder.is_symlink()]
-    is_root = os.geteuid() == 0
-    uid = uid_of(facts.job_id) if is_root else os.geteuid()
-    gid = uid if is_root else os.getegid()
-    if is_root:
+    uid = uid_of(facts.job_id) if has_own_user else os.geteuid()
+    gid = uid if has_own_user else os.getegid()
+    if has_own_user:
         for folder in writable:
             give(folder, uid)
         _show_attempt(facts.folder, uid)
         for path in left:
             show(Path(path))
-    gateway = _inside(spec, facts, variables, uid)
+    gateway = _inside(spec, facts, variables, home)
+    if is_fenced:
+        _lead_to_own_folders(spec, root, variables)
     return {
         "level": "sealed",
-        "how": walls.ROOT if is_root else walls.USER_NAMESPACE,
+        "how": sealing.how,
+        "abi": landlock.abi(),
         "uid": uid,
         "gid": gid,
-        "hidden": [] if is_root else [str(facts.folder / records.ORDER)],
+        "has_own_user": has_own_user,
+        "notices": str(root / NOTICES if is_fenced else facts.folder),
+        "emptied": [str(root / name) for name in PRIVATE] if is_fenced else [],
+        "own_output": str(facts.folder / records.LOG),
+        "hidden": [] if has_own_user else [str(facts.folder / records.ORDER)],
         "root": str(root),
-        "home": HOME,
+        "home": home,
         "binds": sorted([[path, False] for path in {*seen, *left}] + [[str(path), True] for path in writable]),
         "without_links": left,
         "writable": [str(path) for path in writable],
@@ -169,15 +141,16 @@ def box_record(spec: JobSpec, facts: BoxFacts, variables: dict[str, str]) -> dic
     }
 
 
-def _check_readable(name: str, path: str) -> None:
-    """Of root's jobs each is another user than we are. What lies deeper, it says itself."""
+def _check_readable(name: str, path: str, *, has_own_user: bool) -> None:
+    """A user of its own is another one than we are. What lies deeper, the job says itself."""
     try:
         status = os.stat(path)
     except OSError as error:
         raise CannotLaunch(ExitReason.BAD_COMMAND, f"{name}: {path!r}: {error.strerror}") from error
-    if os.geteuid() != 0:
-        if not os.access(path, os.R_OK):
-            raise CannotLaunch(ExitReason.BAD_COMMAND, f"{name}: {path!r} can not be read by this server's user")
+    if not has_own_user:
+        if not os.access(path, os.R_OK | (os.X_OK if stat.S_ISDIR(status.st_mode) else 0)):
+            told = f"{name}: {path!r} can not be read by this server's user: let it (chmod u+rX, or for its group)"
+            raise CannotLaunch(ExitReason.BAD_COMMAND, told)
         return
     wanted = 0o005 if stat.S_ISDIR(status.st_mode) else 0o004
     if status.st_mode & wanted != wanted:
@@ -229,9 +202,21 @@ def _show_attempt(folder: Path, uid: int) -> None:
     hyperparameters.chmod(0o640)
 
 
-def _inside(spec: JobSpec, facts: BoxFacts, variables: dict[str, str], uid: int) -> list[Any]:
+def _own_folders(box: Path) -> list[Path]:
+    """Where a fenced job has no view of its own: what is its home and `/tmp` elsewhere. They are emptied at its end."""
+    for name in (*PRIVATE, NOTICES):
+        (box / name).mkdir(exist_ok=True, mode=0o755 if name == NOTICES else 0o700)
+    return [box / name for name in PRIVATE]
+
+
+def _lead_to_own_folders(spec: JobSpec, box: Path, variables: dict[str, str]) -> None:
+    own = {"TMPDIR": str(box / "tmp"), "NIGHTLAB_PREEMPT_FILE": str(box / NOTICES / records.NOTICE)}
+    variables.update({name: value for name, value in own.items() if name not in spec.env_variables})
+
+
+def _inside(spec: JobSpec, facts: BoxFacts, variables: dict[str, str], home: str) -> list[Any]:
     """Set what is otherwise inside; the gateway's (host, port) outside."""
-    own = {"HOME": HOME, "USER": "job", "LOGNAME": "job"}
+    own = {"HOME": home, "USER": "job", "LOGNAME": "job"}
     variables.update({name: value for name, value in own.items() if name not in spec.env_variables})
     if "TMPDIR" not in spec.env_variables:
         variables.pop("TMPDIR", None)
@@ -265,7 +250,7 @@ def _programs(argv: Sequence[str], variables: Mapping[str, str]) -> list[str]:
     for name in (argv[0], *named, "python", "python3"):
         path = shutil.which(name, path=variables["PATH"])
         for _ in range(_MOST_LINKS):
-            if path is None:
+            if path is None or not os.path.isfile(path):  # A socket may be as executable as a program.
                 break
             found += _installation(Path(path))
             path = os.path.join(os.path.dirname(path), os.readlink(path)) if os.path.islink(path) else None

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 from runtime.engines import provenance
-from runtime.engines.box_plan import why_not_sealed_here
 from runtime.engines.contract import (
     MAIN_STREAM,
     AttemptKey,
@@ -51,6 +50,7 @@ from runtime.engines.preparation import (
     spec_of,
     write_order,
 )
+from runtime.engines.sealing import sealing_here
 from runtime.engines.strangers import end_strangers
 from runtime.engines.tree_end import end_lost_tree
 from runtime.engines.warm_starts import WarmStarts
@@ -158,6 +158,7 @@ class LocalEngine:
         await self._link.open()
         self._listen()
         self._spawn(self._sweep_for_ever())
+        sealing = await asyncio.to_thread(sealing_here)
         return [
             Node(
                 node_id=NODE_ID,
@@ -167,7 +168,8 @@ class LocalEngine:
                 cpus=usable_cores(),
                 memory_mb=memory_mb(),
                 devices=devices,
-                why_not_sealed=await asyncio.to_thread(why_not_sealed_here),
+                sealed_by=sealing.how,
+                why_not_sealed=sealing.why_not,
             )
         ]
 

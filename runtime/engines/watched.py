@@ -201,7 +201,7 @@ def not_launched(watched: Watched, number: int | None, text: str) -> NotLaunched
 
 
 def _not_sealed(watched: Watched, text: str) -> NotLaunched:
-    evidence = f"{text}. Nightlab must be root with all rights here (not in a container that withholds namespaces)"
+    evidence = f"{text}. It could be had when the server started: start it again, and `nightlab node list` says why not"
     reason = ExitReason.SANDBOX_UNAVAILABLE
     return NotLaunched(key=watched.key, generation=watched.generation, exit_reason=reason, evidence=evidence)
 

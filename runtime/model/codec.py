@@ -37,7 +37,7 @@ EVENT_VERSIONS: Mapping[str, int] = MappingProxyType(
         "attempt_started": 4,
         "budget_set": 2,
         "job_submitted": 2,
-        "node_joined": 2,
+        "node_joined": 3,
         "start_ordered": 2,
     }
 )
@@ -52,6 +52,7 @@ UPCASTS: Mapping[tuple[str, int], Callable[[JsonObject], JsonObject]] = MappingP
         ("budget_set", 1): lambda payload: payload,
         ("job_submitted", 1): lambda payload: payload,
         ("node_joined", 1): lambda payload: payload,
+        ("node_joined", 2): lambda payload: payload,
         ("start_ordered", 1): lambda payload: payload,
     }
 )
@@ -60,7 +61,7 @@ UPCASTS: Mapping[tuple[str, int], Callable[[JsonObject], JsonObject]] = MappingP
 SNAPSHOT_VERSION = 3
 OLDER_SNAPSHOTS = frozenset({1, 2})
 """Can be read: version 1 has no estimates, no holds, no standings and no stop of the agents; up to version 2 nothing
-tells who set a budget, which then counts as a person's, nor what a node lacks for sealed jobs."""
+tells who set a budget, which then counts as a person's, nor whether and how a node seals jobs."""
 _FRAME: Mapping[str, tuple[type, ...]] = MappingProxyType(
     {
         "last_seq": (int,),

@@ -30,6 +30,8 @@ class Node:
     devices: tuple[Device, ...]
     why_not_sealed: str | None = None
     """What it lacks for sealed jobs, and what to do. None: nothing that is known beforehand."""
+    sealed_by: str | None = None
+    """How it seals jobs: `root`, `user namespace`, `landlock`. None: not at all, or nothing was told."""
 
 
 WHOLE = 1000
@@ -45,7 +47,7 @@ class SandboxReached:
     uid: int | None = None
     """None: the user that nightlab runs as."""
     how: str | None = None
-    """Of a sealed one: `root` or `user namespace`. None: not sealed, or by a release that knew root alone."""
+    """Of a sealed one: `root`, `user namespace` or `landlock`. None: not sealed, or not told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

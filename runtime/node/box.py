@@ -2,6 +2,8 @@
 
 To the kernel it is the init of a pid namespace: when it ends, nothing in the box is left. It stays in the machine's
 network, may signal what is in the box, has no other right, and carries what the job says to the metrics gateway across.
+Without namespaces it is a process as any other that answers what the job may not do by itself; what is left of the job
+when it ends, the supervisor ends.
 Standard library only: the supervisors import this.
 """
 
@@ -16,8 +18,10 @@ import sys
 import threading
 import time
 
+from runtime.node import processes
 from runtime.node.duty import Duty
-from runtime.sandbox import groups, kernel, walls
+from runtime.sandbox import fence, groups, kernel, walls
+from runtime.sandbox.doorman import Doorman
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +45,8 @@ def enter(box: dict[str, Any], report: int) -> None:
     try:
         kernel.show_memory_to_its_user(False)
         groups.enter(box["groups"])
-        walls.enclose(box)
+        if box["how"] != walls.LANDLOCK:
+            walls.enclose(box)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         own = os.getpid()
         pid = os.fork()
@@ -58,15 +63,25 @@ def enter(box: dict[str, Any], report: int) -> None:
 def _seal(box: dict[str, Any], ours: socket.socket, theirs: socket.socket, init: int, report: int) -> None:
     ours.close()
     os.close(report)
+    if box["how"] == walls.LANDLOCK:
+        asking = fence.shut(box)
+        socket.send_fds(theirs, [b"+"], [asking])
+        os.close(asking)
+        theirs.close()
+    else:
+        _wall_in(box, theirs)
+    kernel.die_with_parent(signal.SIGKILL)
+    if os.getppid() != init:
+        os._exit(1)
+
+
+def _wall_in(box: dict[str, Any], theirs: socket.socket) -> None:
     if box["network"] == "none":
         listener = walls.shut_network(box["gateway"][1])
         socket.send_fds(theirs, [b"+"], [listener.fileno()])
         listener.close()
     theirs.close()
     walls.shed(box)
-    kernel.die_with_parent(signal.SIGKILL)
-    if os.getppid() != init:
-        os._exit(1)
 
 
 def _watch(box: dict[str, Any], leader: int, channel: socket.socket, report: int) -> None:
@@ -76,13 +91,21 @@ def _watch(box: dict[str, Any], leader: int, channel: socket.socket, report: int
         _let_go_of_all_but(channel.fileno(), report)
         listener = _received(channel)
         kernel.forbid_new_rights()
-        kernel.drop_bounding()
-        kernel.drop_capabilities(but=kernel.CAP_KILL)
+        if box["how"] == walls.LANDLOCK:
+            kernel.drop_capabilities()
+            kernel.adopt_orphans()
+        else:
+            kernel.drop_bounding()
+            kernel.drop_capabilities(but=kernel.CAP_KILL)
         kernel.die_with_parent(signal.SIGKILL)
         waited = {signal.SIGCHLD, signal.SIGTERM}
         signal.pthread_sigmask(signal.SIG_BLOCK, waited)
-        if listener is not None:
-            threading.Thread(target=_carry, args=(listener, tuple(box["gateway"])), daemon=True).start()
+        if listener is not None and box["how"] == walls.LANDLOCK:
+            Doorman(listener, box, _members).begin()
+        elif listener is not None:
+            threading.Thread(
+                target=_carry, args=(socket.socket(fileno=listener), tuple(box["gateway"])), daemon=True
+            ).start()
         told = _until_over(leader, waited)
         os.write(report, json.dumps(told).encode())
         status = 0
@@ -103,11 +126,18 @@ def _let_go_of_all_but(*kept: int) -> None:
     os.closerange(last + 1, os.sysconf("SC_OPEN_MAX"))
 
 
-def _received(channel: socket.socket) -> socket.socket | None:
-    """The socket inside that stands for the gateway; None: the network is open, or the job is not to start."""
+def _received(channel: socket.socket) -> int | None:
+    """The socket inside that stands for the gateway, or where the fence asks.
+
+    None: the network is open, or the job is not to start.
+    """
     _, descriptors, _, _ = socket.recv_fds(channel, 1, 1)
     channel.close()
-    return socket.socket(fileno=descriptors[0]) if descriptors else None
+    return descriptors[0] if descriptors else None
+
+
+def _members() -> set[int]:
+    return processes.below(os.getpid())
 
 
 def _until_over(leader: int, waited: set[signal.Signals]) -> dict[str, Any]:

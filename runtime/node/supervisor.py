@@ -142,7 +142,7 @@ class _Attempt:
     def run(self) -> None:
         failure = self._start()
         if failure is not None:
-            self._leave_groups()
+            self._leave_box()
             self._record_exit({"launch_error": failure, "ended_at": time.time()})
             return
         self._read_stop_order()
@@ -150,12 +150,15 @@ class _Attempt:
         self._end_leftovers()
         self._keeper.look(0.0, POLL_S)
         ending = self._ending()
-        self._leave_groups()
+        self._leave_box()
         self._record_exit(ending)
 
-    def _leave_groups(self) -> None:
+    def _leave_box(self) -> None:
         _leave_group(self._group)
-        groups.remove(self._order.get("sandbox", levels.NONE).get("groups", []))
+        sandbox = self._order.get("sandbox", levels.NONE)
+        groups.remove(sandbox.get("groups", []))
+        for folder in sandbox.get("emptied", []):
+            disk.empty(folder)
 
     def _start(self) -> dict[str, Any] | None:
         """Start the leader and record it. Returns what went wrong, if the command never ran."""
@@ -293,10 +296,11 @@ class _Attempt:
 
     def _give_notice(self, grace_s: float) -> None:
         """The notice holds the time of the kill, in seconds since the epoch; it is there whole or not at all."""
-        path = os.path.join(self._folder, records.NOTICE)
+        sandbox = self._order.get("sandbox", levels.NONE)
+        path = os.path.join(sandbox.get("notices", self._folder), records.NOTICE)
         try:
             text = f"{time.time() + grace_s:.3f}\n"
-            records.write_text(path, text, owner=self._order.get("sandbox", levels.NONE).get("uid"))
+            records.write_text(path, text, owner=sandbox.get("uid"))
         except OSError:
             with contextlib.suppress(OSError), open(path, "ab"):  # On a full disk the name alone, or the signal.
                 pass
@@ -419,7 +423,7 @@ def _spawn(folder: str, order: dict[str, Any], port: ports.Port | None) -> tuple
 
 
 def _prepare_box(order: dict[str, Any], log: int) -> None:
-    """Its bounds, its output, and that the next child is the first process of a new pid namespace. Raises OSError."""
+    """Its bounds, its output, and what makes the next child the first process of its box. Raises OSError."""
     sandbox = order["sandbox"]
     os.fchown(log, sandbox["uid"], -1)  # It may open its own output by name (/dev/stdout).
     sandbox["groups"] = groups.make(f"nightlab-{order['marker']}", sandbox["bounds"])
@@ -427,7 +431,8 @@ def _prepare_box(order: dict[str, Any], log: int) -> None:
         sandbox["rlimits"]["RLIMIT_DATA"] = sandbox["bounds"]["memory"]
     if sandbox["how"] == walls.USER_NAMESPACE:
         kernel.become_own_namespace_of_users()
-    kernel.unshare(kernel.CLONE_NEWPID, "pid")
+    if sandbox["how"] != walls.LANDLOCK:
+        kernel.unshare(kernel.CLONE_NEWPID, "pid")
 
 
 def _become_command(order: dict[str, Any], log: int, writer: int, supervisor: int, report: int) -> None:

@@ -22,6 +22,8 @@ def run() -> None:
     """Load what `sys.argv` names, and serve. Returns in each leader, when its script has."""
     root, socket_path, log_path, facts_path, names = sys.argv[1:6]
     sys.path.remove(root)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "runtime_client"]:
+        del sys.modules[name]  # What a job imports by that name is of its own environment.
     original_path = list(sys.path)
     # The interpreter sets this one itself where no locale is named (PEP 538); a cold start would, too.
     kept = {name: os.environ[name] for name in ("LC_CTYPE",) if name in os.environ}

@@ -50,3 +50,14 @@ def used(folder: str) -> int:
             except OSError:
                 continue
     return total
+
+
+def empty(folder: str) -> None:
+    """Remove all that is in a folder; what can not be removed stays. Links are removed, not followed."""
+    for place, folders, names in os.walk(folder, topdown=False):
+        for name in (*folders, *names):
+            path = os.path.join(place, name)
+            try:
+                (os.rmdir if name in folders and not os.path.islink(path) else os.remove)(path)
+            except OSError:
+                continue

@@ -3,18 +3,27 @@
 A deny list: what reaches for the machine rather than for files, memory and processes of one's own. Another entry than
 the machine's own (32-bit, x32) ends the process.
 
-Source: seccomp(2), linux/filter.h, linux/audit.h; numbers from asm/unistd_64.h and asm-generic/unistd.h.
+Source: seccomp(2), linux/audit.h; numbers from asm/unistd_64.h and asm-generic/unistd.h.
 """
 
 from __future__ import annotations
 
 import errno
-import struct
 
-_LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_KILL, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
-_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
-"""Offsets in struct seccomp_data; an argument has 8 bytes, of which the low 4 are looked at."""
+from runtime.sandbox.bpf import (
+    ALLOW,
+    KILL,
+    LOAD_ARCHITECTURE,
+    LOAD_NUMBER,
+    if_any_of,
+    if_at_least,
+    if_equal,
+    load_argument,
+    of_call,
+    refuse,
+    unless_equal,
+)
+
 _X32 = 0x40000000
 _NEW_NAMESPACES = 0x7E020000
 """CLONE_NEW*: ns, cgroup, uts, ipc, user, pid, net."""
@@ -62,56 +71,21 @@ def program(machine: str) -> bytes:
         KeyError: a machine whose numbers are not known.
     """
     numbers = NUMBERS[machine]
-    told = [_load(_ARCHITECTURE), _jump(_JUMP_EQUAL, AUDIT_ARCH[machine], 1, 0), _give(_KILL), _load(_NUMBER)]
+    told = [LOAD_ARCHITECTURE, *unless_equal(AUDIT_ARCH[machine], [KILL]), LOAD_NUMBER]
     if machine == "x86_64":
-        told += [_jump(_JUMP_AT_LEAST, _X32, 0, 1), _give(_KILL)]
+        told += if_at_least(_X32, [KILL])
     for name, number in sorted(numbers.items()):
         if name not in _LOOKED_INTO:
-            told += _when(number, _refuse(errno.ENOSYS if name in _AS_IF_UNKNOWN else errno.EPERM))
-    told += _only_if(numbers["clone"], [_load(_argument(0)), _jump(_JUMP_ANY, _NEW_NAMESPACES, 0, 1), *_denied()])
-    told += _only_if(numbers["ioctl"], [_load(_argument(1)), *_when(_TYPING_FOR_OTHERS[0], _refuse(errno.EPERM)),
-                                        *_when(_TYPING_FOR_OTHERS[1], _refuse(errno.EPERM))])  # fmt: skip
-    told += _only_if(numbers["socket"], _sockets())
-    return b"".join([*told, _give(_ALLOW)])
+            told += if_equal(number, [refuse(errno.ENOSYS if name in _AS_IF_UNKNOWN else errno.EPERM)])
+    told += of_call(numbers["clone"], [load_argument(0), *if_any_of(_NEW_NAMESPACES, [refuse()])])
+    typing = [word for request in _TYPING_FOR_OTHERS for word in if_equal(request, [refuse()])]
+    told += of_call(numbers["ioctl"], [load_argument(1), *typing])
+    told += of_call(numbers["socket"], _sockets())
+    return b"".join([*told, ALLOW])
 
 
 def _sockets() -> list[bytes]:
     """Local and internet ones, and questions to the kernel about its own network interfaces; no other family."""
-    allowed = [part for family in (_UNIX, _INET, _INET6) for part in _when(family, _give(_ALLOW))]
-    routes = [_load(_argument(2)), *_when(0, _give(_ALLOW))]
-    return [_load(_argument(0)), *allowed, _jump(_JUMP_EQUAL, _NETLINK, 0, len(routes)), *routes,
-            _refuse(errno.EAFNOSUPPORT)]  # fmt: skip
-
-
-def _only_if(number: int, then: list[bytes]) -> list[bytes]:
-    """`then` may load what it likes: what it lets through is allowed."""
-    body = [*then, _give(_ALLOW)]
-    return [_jump(_JUMP_EQUAL, number, 0, len(body)), *body]
-
-
-def _when(value: int, answer: bytes) -> list[bytes]:
-    return [_jump(_JUMP_EQUAL, value, 0, 1), answer]
-
-
-def _denied() -> list[bytes]:
-    return [_refuse(errno.EPERM)]
-
-
-def _argument(index: int) -> int:
-    return _ARGUMENTS + 8 * index
-
-
-def _load(offset: int) -> bytes:
-    return struct.pack("HBBI", _LOAD, 0, 0, offset)
-
-
-def _jump(kind: int, value: int, if_true: int, if_false: int) -> bytes:
-    return struct.pack("HBBI", kind, if_true, if_false, value)
-
-
-def _give(answer: int) -> bytes:
-    return struct.pack("HBBI", _RETURN, 0, 0, answer)
-
-
-def _refuse(number: int) -> bytes:
-    return _give(_ERRNO | number)
+    allowed = [part for family in (_UNIX, _INET, _INET6) for part in if_equal(family, [ALLOW])]
+    routes = [load_argument(2), *if_equal(0, [ALLOW])]
+    return [load_argument(0), *allowed, *if_equal(_NETLINK, routes), refuse(errno.EAFNOSUPPORT)]

@@ -21,7 +21,10 @@ CAP_KILL = 1 << 5
 _MNT_DETACH = 2
 _AT_RECURSIVE = 0x8000
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 24, 38
+_PR_SET_CHILD_SUBREAPER = 36
 _SECCOMP_MODE_FILTER = 2
+_SECCOMP_SET_MODE_FILTER, _SECCOMP_NEW_LISTENER = 1, 8
+_SECCOMP = {"x86_64": 317, "aarch64": 277}
 _CAPABILITY_VERSION = 0x20080522
 _SIOCSIFFLAGS, _IFF_UP_RUNNING = 0x8914, 0x41
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
@@ -126,6 +129,20 @@ def filter_calls(program: bytes) -> None:
     request = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(instructions))
     told = ctypes.create_string_buffer(request)
     _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(told))
+
+
+def filter_calls_and_listen(program: bytes) -> int:
+    """For good; a descriptor at which calls are asked about that the program says so of. Needs Linux 5.14."""
+    instructions = ctypes.create_string_buffer(program, len(program))
+    request = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(instructions))
+    call = ctypes.c_long(_SECCOMP[os.uname().machine])
+    arguments = (ctypes.c_uint(_SECCOMP_SET_MODE_FILTER), ctypes.c_uint(_SECCOMP_NEW_LISTENER), request)
+    return _check(int(_libc.syscall(call, *arguments)), "a filter of system calls that asks")
+
+
+def adopt_orphans() -> None:
+    """What a child leaves behind becomes this process's child."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def bring_loopback_up() -> None:

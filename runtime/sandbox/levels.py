@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 
-from runtime.sandbox import kernel, walls
+from runtime.sandbox import fence, kernel, walls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,10 +21,11 @@ def reached(sandbox: dict[str, Any]) -> dict[str, Any]:
         return {"level": "user", "layers": ["no_new_privs", "rlimit"], "uid": None, "how": None}
     absent = {"net"} if sandbox["network"] != "none" else set()
     absent |= set() if sandbox["groups"] else {"cgroup"}
-    absent |= {"uid"} if sandbox["how"] == walls.USER_NAMESPACE else set()
+    layers = fence.LAYERS if sandbox["how"] == walls.LANDLOCK else walls.LAYERS
+    absent |= set() if sandbox["has_own_user"] else {"uid"}
     return {
         "level": "sealed",
-        "layers": [layer for layer in walls.LAYERS if layer not in absent],
+        "layers": [layer for layer in layers if layer not in absent],
         "uid": sandbox["uid"],
         "how": sandbox["how"],
     }

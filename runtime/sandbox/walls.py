@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 LAYERS = ("mount", "pid", "ipc", "uts", "net", "uid", "capabilities", "no_new_privs", "seccomp", "rlimit", "cgroup")
 """All that hold a sealed job; `net` only without an open network, `cgroup` where the machine lets nightlab have it."""
-ROOT, USER_NAMESPACE = "root", "user namespace"
-"""How a box is made: by root, for a user of the job's own; by an ordinary user, for the job as that same user."""
+ROOT, USER_NAMESPACE, LANDLOCK = "root", "user namespace", "landlock"
+"""How a box is made: by root, for a user of the job's own; by an ordinary user, for the job as that same user; without
+namespaces (`runtime.sandbox.fence`)."""
 DEVICES = ("null", "zero", "full", "random", "urandom")
 _QUIET = kernel.MS_NOSUID | kernel.MS_NODEV
 _OLD = ".machine"
@@ -130,17 +131,22 @@ def shut_network(port: int) -> socket.socket:
     return listener
 
 
+def bound(rlimits: dict[str, int]) -> None:
+    """By the kernel's names of limits; a lower one that is there stays."""
+    for name, value in rlimits.items():
+        kind = getattr(resource, name)
+        _, hard = resource.getrlimit(kind)
+        most = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (most, most))
+
+
 def shed(box: dict[str, Any]) -> None:
     """In the process that is about to become the command: bounds, another user, no rights, fewer system calls.
 
     Raises:
         OSError: the kernel does not let it; says what.
     """
-    for name, value in box["rlimits"].items():
-        kind = getattr(resource, name)
-        _, hard = resource.getrlimit(kind)
-        bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(kind, (bound, bound))
+    bound(box["rlimits"])
     kernel.forbid_new_rights()
     program = calls.program(os.uname().machine)
     if box["how"] == ROOT:

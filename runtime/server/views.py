@@ -159,6 +159,7 @@ def _node_view(node: Node, jobs: Iterable[Job], standing: Standing) -> NodeView:
         node_id=node.node_id,
         generation=node.generation,
         why_not_sealed=node.why_not_sealed,
+        sealed_by=node.sealed_by,
         state=standing.state.value,
         state_reason=standing.reason,
         devices=tuple(

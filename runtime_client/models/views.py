@@ -66,7 +66,7 @@ class SandboxView(Wire):
     uid: int | None = None
     """The user that its processes run as; None: the one that nightlab runs as."""
     how: str | None = None
-    """Of a sealed one: `root` (a user of its own) or `user namespace` (as the server's user). None: not told."""
+    """Of a sealed one: `root`, `user namespace` or `landlock`; see docs/sandbox.md. None: not told."""
 
 
 class SuggestionView(Wire):
@@ -165,6 +165,8 @@ class NodeView(Wire):
     memory_mb: int
     why_not_sealed: str | None = None
     """What it lacks for sealed jobs, and what to do. None: nothing that is known beforehand."""
+    sealed_by: str | None = None
+    """How it seals jobs: `root`, `user namespace` or `landlock`. None: not at all, or not told."""
 
 
 class Departure(Wire):
@@ -411,3 +413,5 @@ class ServerInfo(Wire):
     holds: tuple[HoldView, ...] = ()
     agents_stop: AgentsStopView | None = None
     """Set: what sessions submit is refused."""
+    sealed_by: tuple[str, ...] = ()
+    """How nodes seal jobs, each way once: `root`, `user namespace`, `landlock`. Empty: none can, or it is not told."""

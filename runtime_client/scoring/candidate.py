@@ -16,12 +16,15 @@ from types import TracebackType
 from typing import Any, Literal
 
 from runtime_client import landlock
+from runtime_client.training.gateway import Gateway
 
 from . import calls, child, frames
 from .channel import Channel, quoted
 from .errors import CandidateFailed, NotConfined
 from .left import check_leads_nowhere
 
+RUN_TAG = "scoring.candidate"
+"""Of the scorer's run: the layers that held its last candidate."""
 _PR_SET_DUMPABLE = 4
 _PASSED_ON = ("PATH", "LANG", "TZ", "LD_LIBRARY_PATH", "CUBLAS_WORKSPACE_CONFIG")
 _PASSED_ON_BY_PREFIX = ("LC_", "OMP_", "MKL_", "OPENBLAS_", "NUMEXPR_", "CUDA_", "NVIDIA_")
@@ -59,7 +62,8 @@ class Candidate:
             answer_bytes: of one answer at most.
             memory_bytes: of its data at most; None: as much as the scorer's own job has.
             file_bytes: of one file in its scratch folder at most.
-            level: process: without Landlock, within reach of every file that the scorer can read. `layers` tells.
+            level: process: without Landlock, within reach of every file that the scorer can read. `layers` tells, and
+                the tag `scoring.candidate` of the scorer's run.
         """
         self._folder, self._module = Path(folder).absolute(), module
         self._readable = [Path(path).absolute() for path in readable]
@@ -89,6 +93,7 @@ class Candidate:
         except BaseException:
             self.close()
             raise
+        _tell_run(self.layers)
         return self
 
     def __exit__(
@@ -166,6 +171,13 @@ def hide_this_process() -> None:
     """Processes of the same user can look neither into its memory nor at its files (/proc/PID) from then on."""
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, *(ctypes.c_ulong(0) for _ in range(4))) != 0:
         raise NotConfined(f"the scorer's own memory can not be hidden: {os.strerror(ctypes.get_errno())}")
+
+
+def _tell_run(layers: Sequence[str]) -> None:
+    """In a scorer's job, its run says what held the candidate. Where nobody answers, it does not."""
+    url = os.environ.get("MLFLOW_TRACKING_URI")
+    if "NIGHTLAB_JOB_ID" in os.environ and url:
+        Gateway(url, os.environ.get("MLFLOW_TRACKING_TOKEN"), timeout_s=5.0).tag(RUN_TAG, ", ".join(layers))
 
 
 def _check_machine(level: str) -> None:

@@ -49,16 +49,23 @@ class Gateway:
 
     def send(self, points: Sequence[Point]) -> Outcome:
         """At most a thousand points."""
+        metrics = [
+            {"key": name, "value": _number(value), "step": step, "timestamp": at_ms}
+            for name, value, step, at_ms in points
+        ]
+        return self._log({"metrics": metrics})
+
+    def tag(self, name: str, value: str) -> Outcome:
+        """Write a tag of the job's run."""
+        return self._log({"tags": [{"key": name, "value": value}]})
+
+    def _log(self, batch: dict[str, Any]) -> Outcome:
         if self._run_id is None:
             outcome, answer = self._post("runs/create", {"tags": [{"key": OWN_RUN_TAG, "value": "true"}]})
             if outcome is not Outcome.SENT:
                 return outcome
             self._run_id = str(answer["run"]["info"]["run_id"])
-        metrics = [
-            {"key": name, "value": _number(value), "step": step, "timestamp": at_ms}
-            for name, value, step, at_ms in points
-        ]
-        return self._post("runs/log-batch", {"run_id": self._run_id, "metrics": metrics})[0]
+        return self._post("runs/log-batch", {"run_id": self._run_id, **batch})[0]
 
     def _post(self, path: str, body: dict[str, Any]) -> tuple[Outcome, Any]:
         try:

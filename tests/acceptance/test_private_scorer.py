@@ -79,6 +79,10 @@ def test_no_cheat_gets_through_to_the_private_answers(tmp_path: Path) -> None:
         )
         state = run_session(session.session_id, deps)
         trials = {str(trial.params["attack"]): trial for trial in store.trials(session.session_id)}
+        with RuntimeClient.from_home(home) as client:
+            scorer = client.job(trials["none"].facts.score_job_id or "")
+            tags = client.run(scorer.run_id or "").tags
+    message = store.session(session.session_id).message
     assert state is SessionState.FINISHED
     assert set(trials) == set(attacks)
     measured = {name: (trials[name].value, trials[name].note) for name in GAIN_NOTHING}
@@ -86,5 +90,8 @@ def test_no_cheat_gets_through_to_the_private_answers(tmp_path: Path) -> None:
     assert all(trials[name].state is TrialState.INVALID for name in TOLD)
     notes = {name: trials[name].note or "" for name in TOLD}
     assert {name: note for name, note in notes.items() if TOLD[name] not in note} == {}
+    assert tags["scoring.candidate"] == "landlock, seccomp, rlimit"
+    assert tags["nightlab.scorer_reach"] == OTHER_USER
+    assert "kept apart from the training (sealed, other user)" in message
     assert {trial.facts.scorer_reach for trial in trials.values()} == {OTHER_USER}
     assert len({trial.facts.scorer for trial in trials.values()}) == 1

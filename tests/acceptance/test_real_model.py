@@ -18,7 +18,7 @@ from agent.store.calls import model_calls_of
 from agent.store.views import Purpose, SessionState
 from agent.task import Model
 from agent.task_file import load_task
-from agent.thinking.thinker import MODEL
+from agent.thinking.suggesting import MODEL
 
 pytestmark = [pytest.mark.real_model, pytest.mark.timeout(1200)]
 

@@ -91,6 +91,12 @@ def test_nothing_but_health_is_told_without_a_token(door: Door, token: str | Non
     assert door.call("GET", "/v1/health", token=None).status_code == 200
 
 
+def test_a_question_that_is_about_no_code_has_no_diff(door: Door) -> None:
+    gate_id = door.ask()
+    assert error_of(door.call("GET", f"/v1/gates/{gate_id}/diff")) == (404, "no_diff")
+    assert error_of(door.call("GET", "/v1/gates/99/diff")) == (404, "unknown_gate")
+
+
 def test_a_reader_reads_and_answers_nothing(door: Door) -> None:
     gate_id = door.ask()
     assert door.call("GET", "/v1/gates", token="reader").status_code == 200

@@ -26,7 +26,7 @@ RIGHT: dict[Rung, Scripted] = {
 }
 
 
-def _settings(best: Rung = Rung.TOOLS, *, call_s: float = 120.0) -> Asking:
+def _settings(best: Rung = Rung.TOOLS, *, call_s: float | None = None) -> Asking:
     return Asking(call_s=call_s, steps=replace(STEPS, best=best))
 
 
@@ -217,7 +217,7 @@ def _taking(clock: Clock, seconds: float, script: Callable[[Request], Scripted])
     return ScriptedModel(slow)
 
 
-@pytest.mark.parametrize(("seconds", "rungs"), [(39.0, "tools tools schema"), (41.0, "tools schema")])
+@pytest.mark.parametrize(("seconds", "rungs"), [(79.0, "tools tools schema"), (81.0, "tools schema")])
 def test_with_little_time_left_the_last_resort_goes_before_a_repair(seconds: float, rungs: str) -> None:
     clock = Clock()
     model = _taking(clock, seconds, lambda r: GOOD if r.rung is Rung.SCHEMA else "so so")
@@ -234,11 +234,11 @@ def test_where_there_is_no_last_resort_a_repair_is_tried_with_little_time_left()
 @pytest.mark.parametrize(
     ("said_s", "took_s", "patience"),
     [
-        (None, [], 120.0),
-        (None, [10.0], 120.0),
+        (None, [], 240.0),
+        (None, [10.0], 240.0),
         (None, [100.0, 5.0], 300.0),
-        (None, [100.0, *[5.0] * 5], 120.0),
-        (None, [500.0], 600.0),
+        (None, [100.0, *[5.0] * 5], 240.0),
+        (None, [500.0], 900.0),
         (30.0, [100.0], 30.0),
         (900.0, [], 900.0),
     ],
@@ -258,11 +258,11 @@ def test_after_a_call_that_got_no_answer_in_time_the_next_one_gets_more() -> Non
             clock.at += deadline_s
             raise ModelError(Trouble.TIMED_OUT, "too slow")
 
-    asker = Asker(Slow([]), Asking(), now=clock, took_s=[50.0])
+    asker = Asker(Slow([]), Asking(), now=clock, took_s=[90.0])
     for _ in range(3):
         asker.ask(PROMPT, Picks)
         clock.at += 3600.0
-    assert given == [150.0, 450.0, 600.0]
+    assert given == [270.0, 810.0, 900.0]
 
 
 def test_the_standing_survives_as_rows_of_calls() -> None:

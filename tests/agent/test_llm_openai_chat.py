@@ -311,6 +311,26 @@ def test_a_session_asks_the_model_that_its_task_names_and_remembers_how_it_answe
     assert store.session(session_id).tokens == 36
 
 
+def test_a_session_begins_by_the_rung_on_which_an_earlier_one_with_the_same_model_ended(tmp_path: Path) -> None:
+    store = AgentStore.open(tmp_path)
+    prompt = prompts.Rendered(system="", user="Say a word.", name="check", version="v1")
+
+    def rung_of_first_call(name: str) -> str | None:
+        task = a_task(model={"name": name, "base_url": endpoint.base_url})
+        session_id = store.create_session(task).session_id
+        writer = FencedWriter(store, session_id, store.claim(session_id, os.getpid()))
+        with ExitStack() as until:
+            asker = open_asker(task, writer, folder=tmp_path, until=until, running_device_seconds=lambda: 0.0)
+            assert asker is not None
+            assert asker.ask(prompt, Word).value == Word(word="hello")
+        return model_calls_of(store, session_id)[0].rung
+
+    no_tools = refuses(400, "tools are not supported by this model")
+    with model_endpoint(no_tools, no_tools, says('{"word": "hello"}')) as endpoint:
+        rungs = [rung_of_first_call(name) for name in ("tiny", "tiny", "tiny", "another")]
+    assert rungs == ["tools", "schema", "schema", "tools"]
+
+
 def test_a_model_that_can_not_be_opened_is_told_and_the_session_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from agent.llm.rung import Rung
 from agent.llm.turns import rung_steps, turns
 from agent.store.views import ModelCallView
@@ -32,3 +34,5 @@ def test_the_steps_of_the_ladder_are_those_that_a_session_takes() -> None:
     calls = [a_call("used"), *[a_call("unusable")] * 4, a_call("over_budget"), a_call("timed_out")]
     assert [(one.before, one.after) for one in rung_steps(calls, "tools")] == [(Rung.TOOLS, Rung.SCHEMA)]
     assert rung_steps(calls[1:], "schema") == ()
+    begun_lower = [replace(a_call("used"), rung="schema")] * 5
+    assert rung_steps(begun_lower, "tools") == ()

@@ -43,14 +43,14 @@ def propose(world: World, *points: dict[str, Any], session: str = "s1") -> Any:
     return call(world.home, "propose_trials", session=session, trials=trials)
 
 
-def test_the_only_tool_that_changes_something_proposes(tmp_path: Path) -> None:
+def test_the_only_tools_that_change_something_propose(tmp_path: Path) -> None:
     async def tools() -> list[tuple[str, bool | None]]:
         async with Client(build_server(tmp_path)) as client:
             found = (await client.list_tools()).tools
             return [(one.name, one.annotations.read_only_hint if one.annotations else None) for one in found]
 
     writes = [name for name, is_read_only in asyncio.run(tools()) if not is_read_only]
-    assert writes == ["propose_trials"]
+    assert writes == ["propose_trials", "propose_edit"]
 
 
 def test_a_proposal_becomes_a_trial_and_its_value_is_told(world: World) -> None:

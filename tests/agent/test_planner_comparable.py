@@ -9,8 +9,12 @@ from agent_worlds import a_task
 from planner_builders import a_trial
 
 from agent.planner.comparable import (
+    OTHER_USER,
+    SEALED,
+    WITHIN_REACH,
     caveats,
     comparable_pairs,
+    measured_apart,
     needs_exclusive,
     unpinned,
     why_invalid,
@@ -135,3 +139,34 @@ def test_a_verdict_says_what_it_rests_on_unseen() -> None:
     said = "Unpinned (data: the task names none); values self-reported by the training script."
     assert caveats(a_task(), [trial]) == said
     assert caveats(a_task(data=DATA[:1]), [trial]) == "Values self-reported by the training script."
+
+
+@pytest.mark.parametrize(
+    ("reached", "apart", "caveat"),
+    [
+        ((SEALED, SEALED), "Measured by a scorer that was kept apart from the training (sealed).", ""),
+        (
+            (OTHER_USER, SEALED),
+            "Measured by a scorer that was kept apart from the training (sealed; or sealed, other user).",
+            "",
+        ),
+        ((SEALED, None), "", ""),
+        ((None, None), "", ""),
+        (
+            (SEALED, WITHIN_REACH),
+            "",
+            "The scorer and its private files were within reach of the training of 1 of 2 trials.",
+        ),
+    ],
+)
+def test_a_verdict_says_how_far_the_scorer_was_from_the_training(
+    reached: tuple[str | None, ...], apart: str, caveat: str
+) -> None:
+    task = a_task(data=DATA[:1], score={"command": "python score.py"})
+    known = {"device_model": "H100", "data": "m:1", "data_after": "m:1", "code": CODE_A, "scorer": CODE_B}
+    trials = [
+        a_trial(task, at, {"x": 0.2, "kind": "a"}, 1.0, facts=TrialFacts(**known, scorer_reach=one))  # type: ignore[arg-type]
+        for at, one in enumerate(reached, 1)
+    ]
+    assert measured_apart(trials) == apart
+    assert caveats(task, trials) == caveat

@@ -9,10 +9,10 @@ from agent_worlds import a_task
 from planner_builders import a_history, a_trial
 
 from agent.planner.history import History
-from agent.planner.lead import Seen, lead
+from agent.planner.lead import Seen, lag, lead
 from agent.planner.portfolio import CONTROL, MODEL_ARM, yields
 from agent.task import Task
-from agent.thinking.thinker import MODEL
+from agent.thinking.suggesting import MODEL
 
 PLANE = {name: {"type": "float", "low": 0.0, "high": 1.0, "default": 0.1} for name in ("x", "y")}
 ARMS = (CONTROL, "refiner", "random", MODEL_ARM)
@@ -43,9 +43,15 @@ def test_the_bound_is_that_of_the_formula() -> None:
     assert lead(seen([0.0], [1.0])) == pytest.approx((sure - 0.5) / 0.15)
 
 
-def searched(task: Task, good: str) -> History:
-    """Fifteen trials in turns; the trials of one arm are better than all others, the first of them is the best."""
-    value = {True: 0.9, False: 0.2}
+def test_who_lags_is_beaten_as_surely_as_who_leads_beats() -> None:
+    others = [1.0, 2.0, 3.0]
+    assert lag(seen([3.5] * 2, others)) == lead(seen([0.5] * 2, others))
+    assert lag(seen([2.0] * 8, others)) == 0.0
+
+
+def searched(task: Task, good: str, *, value_of_good: float = 0.9) -> History:
+    """Fifteen trials in turns; the trials of one arm have another value than all others, falling slowly."""
+    value = {True: value_of_good, False: 0.2}
     trials = []
     for number in range(1, 16):
         arm = ARMS[number % len(ARMS)]
@@ -61,6 +67,20 @@ def test_a_model_that_is_good_throughout_gets_most_slots_within_fifteen_trials()
     assert found[MODEL_ARM].share > 0.5
     assert found[CONTROL].share >= task.search.control_share
     assert sum(one.share for one in found.values()) == pytest.approx(1.0)
+
+
+def test_a_model_that_clearly_loses_gives_up_its_slots_and_is_still_asked() -> None:
+    task = a_task(space=PLANE, budgets={"trials": 100})
+    found = yields(task, searched(task, MODEL_ARM, value_of_good=0.1), ARMS)
+    even = yields(task, searched(task, "refiner", value_of_good=0.1), ARMS)
+    assert 0.02 <= found[MODEL_ARM].share < 0.06 < even["refiner"].share
+    assert sum(one.share for one in found.values()) == pytest.approx(1.0)
+
+
+def test_a_model_that_searches_alone_keeps_its_slots() -> None:
+    task = a_task(space=PLANE, budgets={"trials": 100})
+    history = searched(task, MODEL_ARM, value_of_good=0.1)
+    assert yields(task, history, [MODEL_ARM])[MODEL_ARM].share == pytest.approx(1.0)
 
 
 def test_another_arm_that_is_good_throughout_takes_nothing_by_its_lead() -> None:

@@ -16,13 +16,14 @@ from agent.store.store import AgentStore
 from agent.store.views import Purpose
 from agent.task import DataSource
 from nightlab.trials.again import data_lack
-from nightlab.trials.evidence import CODE, SUMS, TRIAL, FolderTaken, write_evidence
+from nightlab.trials.evidence import CODE, SCORER, SUMS, TRIAL, FolderTaken, write_evidence
 from nightlab.trials.foreign_folder import Refused, read_evidence
 from nightlab.trials.record import TrialRecord, read_record
 from runtime_client.fake import FakeOutcome, FakeRuntime
 from runtime_client.home import CODE_FOLDER
 from runtime_client.models import CodeSource, JobSpec, MetricPoint, SnapshotMode
 from runtime_client.snapshot.store import CodeStore
+from runtime_client.snapshot.tree import ALL_IS_CODE
 
 POINTS = [MetricPoint(key="score", value=0.5, step=1, at=0.0, attempt=1)]
 
@@ -186,3 +187,29 @@ def test_a_scorer_goes_with_the_evidence_and_is_run_after_the_training(record: T
     assert evidence.scorer is not None
     assert evidence.scorer.command == "python score.py"
     assert evidence.scorer.idempotency_token is None
+
+
+def test_a_scorer_that_was_kept_apart_goes_along_with_its_private_files(
+    record: TrialRecord, ended: Path, tmp_path: Path
+) -> None:
+    assert record.job is not None
+    kept = tmp_path / "kept"
+    (kept / "private").mkdir(parents=True)
+    (kept / "private" / "test.txt").write_text("answers")
+    (kept / ".gitignore").write_text("private\n")
+    (kept / ALL_IS_CODE).touch()
+    snapshot = CodeStore(ended / CODE_FOLDER).take(kept)
+    source = CodeSource(root_path=str(kept), snapshot=SnapshotMode.AUTO, snapshot_id=snapshot.snapshot_id)
+    spec = record.job.spec.model_copy(update={"code_source": source, "command": "python score.py"})
+    measured = dataclasses.replace(record, score_job=record.job.model_copy(update={"spec": spec}))
+    held = hold_against(record.siblings, record.siblings, record.task)
+    evidence = write_evidence(tmp_path / "evidence", measured, POINTS, held, home=ended)
+    assert read_evidence(tmp_path / "evidence") == evidence
+    assert evidence.scorer_code is not None
+    assert (tmp_path / "evidence" / SCORER / "private" / "test.txt").read_text() == "answers"
+    assert "pass them on with care" in (tmp_path / "evidence" / "README.md").read_text()
+
+
+def test_a_scorer_with_the_code_of_the_training_is_there_once(folder: Path) -> None:
+    assert read_evidence(folder).scorer_code is None
+    assert not (folder / SCORER).exists()

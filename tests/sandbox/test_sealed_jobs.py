@@ -15,9 +15,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "runtime" / "engines"))
 from local_engine_lab import eventually, job, local_lab
 
-from runtime.engines.box_plan import FIRST_UID, uid_of, why_not_sealed
+from runtime.engines.box_plan import FIRST_UID, uid_of
 from runtime.engines.conformance import stop
 from runtime.engines.contract import Exited, NotLaunched, Started
+from runtime.engines.sealing import why_no_way, why_none
 from runtime_client.models import LaunchMode, Limits, Sandbox
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="sealed jobs need root")
@@ -143,20 +144,23 @@ def test_a_warm_child_is_sealed_after_the_fork(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("refused", "machine", "release", "missing"),
+    ("machine", "release", "missing"),
     [
-        (None, "x86_64", "6.1.0-18-amd64", None),
-        (None, "aarch64", "5.12.1", None),
-        ("no space", "x86_64", "6.1.0", "no space"),
-        (None, "s390x", "6.1.0", "s390x"),
-        (None, "x86_64", "4.18.0-513.el8", "5.12"),
+        ("x86_64", "6.1.0-18-amd64", None),
+        ("aarch64", "5.12.1", None),
+        ("s390x", "6.1.0", "s390x"),
+        ("x86_64", "4.18.0-513.el8", "5.12"),
     ],
 )
-def test_a_machine_that_can_not_seal_says_what_is_missing(
-    refused: str | None, machine: str, release: str, missing: str | None
-) -> None:
-    told = why_not_sealed(refused=refused, machine=machine, release=release)
+def test_a_machine_that_can_not_seal_says_what_is_missing(machine: str, release: str, missing: str | None) -> None:
+    told = why_no_way(machine=machine, release=release)
     assert told is None if missing is None else missing in str(told)
+
+
+@pytest.mark.parametrize(("way", "advice"), [("root", "SYS_ADMIN"), ("user namespace", "user.max_user_namespaces")])
+def test_where_each_way_is_refused_it_is_told_what_was_and_what_to_do(way: str, advice: str) -> None:
+    told = why_none({way: "no space", "landlock": "it is switched off"})
+    assert all(word in told for word in (f"by {way}: no space", "by landlock: it is switched off", advice))
 
 
 def test_jobs_of_a_server_have_users_of_their_own() -> None:

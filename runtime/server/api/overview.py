@@ -45,6 +45,7 @@ async def info(services: Svc) -> Response:
             notices=await _notices(services),
             holds=holds_view(state).holds,
             agents_stop=agents_stop_view(state),
+            sealed_by=tuple(sorted({node.sealed_by for node in state.nodes.values() if node.sealed_by is not None})),
         )
     )
 

@@ -25,5 +25,8 @@ def test_a_sealed_job_is_refused_at_once_where_no_node_can_seal(tmp_path: Path) 
 
 
 def test_one_node_that_can_seal_is_enough(tmp_path: Path) -> None:
-    with lab(tmp_path, engine=FakeEngine(nodes=(UNABLE, fake_node("b")))) as at:
+    able = replace(fake_node("b"), sealed_by="landlock")
+    with lab(tmp_path, engine=FakeEngine(nodes=(UNABLE, able))) as at:
+        assert [node.sealed_by for node in at.client.nodes()] == [None, "landlock"]
+        assert at.client.info().sealed_by == ("landlock",)
         assert at.client.submit(spec(sandbox="sealed")).job_id == "j1"

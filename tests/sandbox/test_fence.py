@@ -1,0 +1,68 @@
+"""Jobs that Landlock shuts off, where the machine withholds namespaces: what training does works as ever."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sealed_run
+from other_user import IN_A_CONTAINER, NO_USER_NAMESPACES, UID, run_as_other_user
+
+from runtime_client import landlock
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user"),
+    pytest.mark.skipif(landlock.abi() < landlock.SIGNALS_SINCE, reason="needs Landlock of version 6"),
+]
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        yield Path(folder)
+
+
+def sealed(home: Path, script: str, before: str, **wishes: Any) -> dict[str, Any]:
+    os.chown(home, *(0, 0) if before == IN_A_CONTAINER else (UID, UID))
+    words = (str(home), json.dumps(wishes), str(HERE / script))
+    run = run_as_other_user(Path(sealed_run.__file__), *words, before=before)
+    assert run.returncode == 0, run.stderr
+    found: dict[str, Any] = json.loads(run.stdout)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("before", "wishes"),
+    [
+        (NO_USER_NAMESPACES, {}),
+        pytest.param(NO_USER_NAMESPACES, {"abi": 3}, marks=pytest.mark.kills),
+        pytest.param(IN_A_CONTAINER, {}, marks=pytest.mark.kills),
+        pytest.param("", {}, marks=pytest.mark.kills),
+    ],
+    ids=["landlock", "landlock 3", "root in a container", "user namespace"],
+)
+def test_what_training_does_works(home: Path, before: str, wishes: dict[str, Any]) -> None:
+    """With processes, locks, sockets of its own, the gateway, modes and times of its files, signals to its children."""
+    found = sealed(home, "usual_work.py", before, **wishes)
+    told = dict(json.loads(line) for line in found["log"].splitlines())
+    assert {name: how for name, how in told.items() if how != "done"} == {}
+    assert len(told) == 12
+    assert found["code"] == 0
+    assert found["left"] == []
+    assert found["sandbox"]["how"] == ("landlock" if before else "user namespace")
+    assert "uid" not in found["sandbox"]["layers"]
+
+
+@pytest.mark.kills
+def test_without_landlock_a_sealed_job_does_not_start_and_says_what_to_do(home: Path) -> None:
+    found = sealed(home, "usual_work.py", NO_USER_NAMESPACES, way="nothing")
+    assert found["reason"] == "sandbox_unavailable"
+    assert "by landlock: left out" in found["evidence"]
+    assert "sysctl" in found["evidence"]
