@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import posixpath
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from agent.code_trials import CODER
-from agent.task import Task
+from agent.task import Model, Task
+
+_MOST_LOOKED_AT = 1_000_000
+"""Bytes of a file."""
 
 
 def code_checks(task: Task) -> Iterator[tuple[str, str]]:
@@ -28,6 +31,8 @@ def code_checks(task: Task) -> Iterator[tuple[str, str]]:
     if CODER in used and (task.model is None or task.model.rung == "menu"):
         what = "edits come from a language model that writes text: give `model` with a name, and no rung of menu"
         yield "model", what
+    if CODER in used and task.model is not None:
+        yield from _room_checks(task, task.model)
     if task.search.points and not task.space:
         yield "search.points", "points of no parameters are all the same; leave them out"
     if task.score is None:
@@ -53,6 +58,40 @@ def _editable_checks(task: Task) -> Iterator[tuple[str, str]]:
         for word in sorted(measures):
             if is_inside and fnmatchcase(word, posixpath.normpath(pattern)):
                 yield path, f"{pattern!r} covers {word}, which measures (score.command): it may not be edited"
+
+
+def _room_checks(task: Task, model: Model) -> Iterator[tuple[str, str]]:
+    """The editable files have to fit into the model, at least their definitions, else it is never asked."""
+    from agent.coding.room import LEAST_FRAME_TOKENS, edit_prompt_limit
+    from agent.coding.showing import shown
+
+    assert task.code is not None
+    root = Path(task.job.code_source.root_path) if task.job.code_source else None
+    if root is None or not root.is_dir():
+        return
+    sources = _sources(root, task.code.editable)
+    limit = edit_prompt_limit(task, model)
+    if sources and shown(sources, limit=limit - LEAST_FRAME_TOKENS, turn=0) is None:
+        what = (
+            f"{limit:,} tokens are left for a question, and the files that may be edited ({len(sources)}) do not fit "
+            "into that, not even their definitions; give model.context_tokens, where more fits into the model, or name "
+            "fewer files in code.editable"
+        )
+        yield "model.context_tokens", what
+
+
+def _sources(root: Path, patterns: Iterable[str]) -> dict[str, bytes]:
+    """What the patterns name; of a giant file its beginning, which does not fit either."""
+    try:
+        found = {path for pattern in patterns for path in root.glob(pattern) if path.is_file()}
+        return {str(path.relative_to(root)): _beginning(path) for path in found}
+    except (ValueError, NotImplementedError, OSError):
+        return {}
+
+
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_MOST_LOOKED_AT)
 
 
 def _matches(root: Path, pattern: str) -> bool:

@@ -61,6 +61,10 @@ MEASURES = {
     "sandbox.start_ms": "sandbox:start_ms",
     "edits.commit_ms": "edits:commit_ms",
     "edits.checkout_ms": "edits:checkout_ms",
+    "scoring.start_ms": "scoring:start_ms",
+    "scoring.call_ms": "scoring:call_ms",
+    "code.cheats_refused": "code:cheats_refused",
+    "code.parallel": "code:parallel",
     "cli.help_ms": "cli:help_ms",
 }
 """Figure id -> module of `bench.figures` and function; imported on use, so that groups do not load each other."""

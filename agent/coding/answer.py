@@ -6,6 +6,7 @@ import re
 from typing import Annotated
 
 from pydantic import BeforeValidator, ConfigDict, Field, create_model
+from pydantic.json_schema import SkipJsonSchema
 
 from agent.llm.form import Beside
 from agent.task import Task
@@ -30,7 +31,11 @@ class Edit(Part):
     model_config = ConfigDict(
         extra="allow",
         frozen=True,
-        json_schema_extra={"additionalProperties": False, "required": ["why", "edit"]},
+        json_schema_extra={
+            "additionalProperties": False,
+            "required": ["why", "edit"],
+            "examples": [{"why": "a wider layer, since the loss still falls", "gain": 0.02, "chance": 0.6, "edit": ""}],
+        },
     )
 
     why: Sentence = Field(description="what is changed and why, one sentence")
@@ -45,7 +50,8 @@ class Edit(Part):
 
 def edit_of(task: Task) -> type[Edit]:
     """`Edit` with the schema of this task's space."""
-    return create_model("Edit", __base__=Edit, parameters=(values_of(task), Field(default_factory=dict)))
+    values = values_of(task) if task.space else SkipJsonSchema[dict[str, Scalar]]
+    return create_model("Edit", __base__=Edit, parameters=(values, Field(default_factory=dict)))
 
 
 def apart(text: str) -> tuple[str, str]:

@@ -69,11 +69,11 @@ def made_of(answer: Edit, shown: Parent, inquiry: Inquiry, editor: Editor, *, se
 
 
 def _params(answer: Edit, parent: Parent, inquiry: Inquiry) -> tuple[dict[str, ParamValue], list[str]]:
-    if not answer.parameters:
-        return dict(parent.params), []
-    params, problems = read_params(answer.parameters, parent.params, inquiry.task)
+    params, problems = dict(parent.params), list[str]()
+    if answer.parameters:
+        params, problems = read_params(answer.parameters, parent.params, inquiry.task)
     condition = None if problems else forbidden(params, inquiry.task)
-    return params, problems if condition is None else [f"forbidden: {condition}"]
+    return params, problems if condition is None else [f"forbidden: {condition}; change such parameters"]
 
 
 def _code(answer: Edit, parent: Parent, editor: Editor, *, session_id: str, is_new_point: bool) -> CodeState | None:

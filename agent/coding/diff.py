@@ -10,6 +10,7 @@ from agent.llm.untrusted import clean
 from agent.steps.code_states import rules_of
 from agent.store.views import CodeState
 from agent.task import Task
+from runtime_client.snapshot.git import GitFailed
 
 MOST_CHARACTERS = 40_000
 
@@ -24,10 +25,10 @@ class CodeDiff:
 
 
 def diff_of(code: CodeState, task: Task, home: Path, session_id: str) -> CodeDiff | None:
-    """None: the code of the session is not there any more."""
+    """None: it is not there any more, or can not be read."""
     try:
-        workshop = Workshop.existing(workshop_folder(home, session_id), rules_of(task))
-    except CodeRefused:
+        patch = Workshop.existing(workshop_folder(home, session_id), rules_of(task)).patch(code)
+    except (CodeRefused, GitFailed, OSError):
         return None
-    whole = clean(workshop.patch(code).decode(errors="replace"))
+    whole = clean(patch.decode(errors="replace"))
     return CodeDiff(text=whole[:MOST_CHARACTERS], is_cut=len(whole) > MOST_CHARACTERS)

@@ -38,6 +38,9 @@ class Editor:
         """
         sources = self.sources(code)
         changed = apply(text, sources, self._rules)
+        for path in changed:
+            if not path.isprintable() and path not in sources:
+                raise NotApplied(f"{path!r}: give a new file a name of plain characters")
         python = _python_of(self._task)
         found = objections(
             changed,
@@ -46,6 +49,7 @@ class Editor:
             base=self.sources(None),
             paths=self._workshop.paths(code or self._workshop.base),
             installed=None if python is None else installed_modules(python),
+            python=python,
         )
         if found:
             raise NotApplied("\n".join(found))

@@ -19,6 +19,7 @@ from agent.thinking.checking import Checked, Inquiry
 from agent.thinking.context import Situation
 from agent.thinking.errand import Answered, answered
 from prompts import Rendered
+from runtime_client.snapshot.git import GitFailed
 
 _NO_ROOM = (
     "the model is not asked for edits: the editable files do not fit into {limit} tokens beside its answer, not even "
@@ -42,6 +43,8 @@ class Editing:
         self._max_tokens = answer_tokens(task.model)
         self._n_lost = 0
         """Questions that nothing came of: the next one may be about another code."""
+        self._unreadable: str | None = None
+        """Why the code could not be read for a prompt; None: it could."""
 
     def known(self, situation: Situation) -> tuple[object, ...]:
         """The leader, ends of trials, words of people, and what was proposed: each answer has one edit alone."""
@@ -55,10 +58,16 @@ class Editing:
 
     def prompt(self, situation: Situation, n: int) -> Rendered | None:
         parent, turn = self._shown(situation)
-        sources = self._editor.sources(parent.code)
+        try:
+            sources = self._editor.sources(parent.code)
+        except (GitFailed, OSError) as error:
+            self._unreadable = str(error)
+            return None
         return edit_prompt(situation, parent, sources, limit=self._limit, turn=turn)
 
     def no_room(self) -> str:
+        if self._unreadable is not None:
+            return f"the model is not asked for edits: the session's code can not be read: {self._unreadable}"
         return _NO_ROOM.format(limit=self._limit)
 
     def ask(self, asker: Asker, prompt: Rendered, situation: Situation, inquiry: Inquiry) -> Answered:

@@ -62,7 +62,7 @@ def named(name: str, task: Task, history: History) -> Parent | str:
     known = ", ".join([BASE, *(parent.name for parent in _of_rank(task, history)[:_NAMED] if parent.name != BASE)])
     if trial is not None:
         return f"{wanted[:40]} has not ended; begin from one that has, such as {known}"
-    return f"there is no trial {wanted[:40]!r} to begin from; there are {known}"
+    return f"there is no trial {wanted[:40]!r}; name one of these as parent, or none: {known}"
 
 
 def _of_rank(task: Task, history: History) -> Sequence[Parent]:

@@ -15,6 +15,8 @@ from agent.thinking.room import CONTEXT_TOKENS, MARGIN_TOKENS
 
 PROMPT_TOKENS = 24_000
 """The most that a prompt has: code is longer than tables."""
+LEAST_FRAME_TOKENS = 900
+"""Of what stands around the files at least: rules, objective, a few rows."""
 _LEAST_ANSWER = 512
 _PART = 8
 """Of a small context an answer has at most one part in so many: the code has to be seen too."""

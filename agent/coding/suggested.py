@@ -15,6 +15,7 @@ from agent.store.store import AgentStore
 from agent.store.views import SuggestedEdit, SuggestionView
 from agent.task import Task
 from agent.thinking.checking import said
+from runtime_client.snapshot.git import GitFailed
 
 MAX_EDIT = 200_000
 """Characters of an edit from outside."""
@@ -90,4 +91,6 @@ def _does_not_fit(edit: SuggestedEdit, parent: Parent, editor: Editor) -> str | 
         editor.changed(edit.text, parent.code)
     except NotApplied as error:
         return str(error)
+    except (GitFailed, OSError) as error:
+        return f"the session's code can not be read now: {error}; try again"
     return None

@@ -1,7 +1,8 @@
 """Edits of training code by models and outside agents: read, checked, kept as commits, made into folders for jobs.
 
-`form`, `rules`, `blocks`, `unified`, `placing`, `edit`, `imports` and `checks` are pure; `base`, `repository`,
-`checkout` and `workshop` are the shell around git; `environment` asks the jobs' Python what it can import.
+`form`, `rules`, `blocks`, `unified`, `placing` and `edit` are pure; `base`, `repository`, `checkout`, `workshop` and
+`taking` are the shell around git; `checks` says what speaks against a change, by what `reading` and `environment` ask
+of the jobs' Python.
 """
 
 from .base import CodeRefused

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from runtime_client.snapshot.git import Commit, uncommitted
 from runtime_client.snapshot.store import MOST_FILES
-from runtime_client.snapshot.tree import CodeTree, SnapshotRefused, walk
+from runtime_client.snapshot.tree import ALWAYS_LEFT_OUT, CodeTree, SnapshotRefused, walk
 
-from .rules import NEVER, EditRules
+from .rules import EditRules
 
 _N_NAMED = 3
 
@@ -90,7 +90,7 @@ def _is_of_code(path: str, root: Path, tree: CodeTree) -> bool:
     """Whether what git calls changed is a file of the code, one that was removed, or a submodule."""
     if path in tree.files or path in tree.folders:
         return True
-    return not os.path.lexists(root / path) and NEVER.isdisjoint(path.split("/"))
+    return not os.path.lexists(root / path) and ALWAYS_LEFT_OUT.isdisjoint(path.split("/"))
 
 
 def _check_size(root: Path, tree: CodeTree, limit_mb: int) -> None:

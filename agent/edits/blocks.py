@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from .form import FileEdit, NotApplied, Spot, checked_path
+from .form import MOST_SPOTS, FileEdit, NotApplied, Spot, checked_path
 
 _OURS = re.compile(rb"<<<< (edit|new) (\S.*?)\s*$")
 _WITH, _END = b"==== with", b">>>> end"
@@ -51,6 +51,8 @@ def read_blocks(lines: list[bytes], paths: Iterable[str]) -> list[FileEdit]:
             continue
         number += 1
         name = f"block {number}"
+        if number > MOST_SPOTS:
+            raise NotApplied(f"more than {MOST_SPOTS} blocks; write a larger change as fewer, larger blocks")
         if opened:
             path = checked_path(_decoded(opened[2]), name)
             is_new = opened[1] == b"new"

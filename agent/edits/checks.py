@@ -1,14 +1,12 @@
-"""What can be told of changed code without running it: syntax, imports, sizes, what may not be touched. Pure."""
+"""What can be told of changed code without running it: syntax, imports, sizes, what may not be touched."""
 
 from __future__ import annotations
 
-import ast
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping
 
-from .imports import imported
+from .reading import Reading, readings
 from .rules import EditRules
 
 
@@ -20,10 +18,11 @@ def objections(
     base: Mapping[str, bytes] | None = None,
     paths: Collection[str] = (),
     installed: Collection[str] | None = None,
+    python: str | None = None,
 ) -> list[str]:
     """Why changed code should not be run, a sentence each for whoever wrote it; empty: nothing is against it.
 
-    What was so before the change is no objection. The code is compiled, never executed.
+    What was so before the change is no objection. The code is compiled in a process of its own, never executed.
 
     Args:
         sources: the editable files before the change.
@@ -31,20 +30,28 @@ def objections(
         paths: all files of the code, editable or not (`Workshop.paths`).
         installed: modules of the jobs' Python (`environment.installed_modules`); None: not known, imports are not
             looked at.
+        python: the jobs' Python, which compiles; None: ours does.
     """
-    found = [sentence for path in sorted(changed) for sentence in _of_file(path, changed[path], sources, rules)]
+    found = [sentence for path in sorted(changed) for sentence in _of_size(path, changed[path], sources, rules)]
     n_lines = _least_changed({**sources, **changed}, sources if base is None else base)
     if n_lines > rules.max_changed_lines:
         found.append(
             f"at least {n_lines} lines differ from the base, and {rules.max_changed_lines} are allowed "
             "(code.max_changed_lines); change less"
         )
-    if installed is not None:
-        found += _unknown_imports(changed, sources, _names_in({*paths, *sources, *changed}), installed)
+    if found:
+        return found
+    named = sorted(path for path in changed if path.endswith(".py"))
+    befores = [path for path in named if path in sources]
+    read = readings([*((p, changed[p]) for p in named), *((p, sources[p]) for p in befores)], python)
+    before = dict(zip(befores, read[len(named) :], strict=True))
+    own = _names_in({*paths, *sources, *changed})
+    for path, after in zip(named, read, strict=False):
+        found += _of_code(path, after, before.get(path, Reading()), own, installed)
     return found
 
 
-def _of_file(path: str, after: bytes, sources: Mapping[str, bytes], rules: EditRules) -> list[str]:
+def _of_size(path: str, after: bytes, sources: Mapping[str, bytes], rules: EditRules) -> list[str]:
     before = sources.get(path)
     if not rules.is_editable(path):
         return [f"{path} may not be edited; editable: {', '.join(rules.editable)}"]
@@ -52,30 +59,7 @@ def _of_file(path: str, after: bytes, sources: Mapping[str, bytes], rules: EditR
         return [f"{path} would have {len(after)} bytes, and {rules.max_bytes} are allowed; make it shorter"]
     if before is not None and before.strip() and not after.strip():
         return [f"{path} would be left without content; keep what is used of it"]
-    if not path.endswith(".py"):
-        return []
-    told = _syntax(path, after)
-    known = [] if before is None else _syntax(path, before)
-    texts = {text for text, _ in known}
-    return [f"{path}, line {line}: {text}" for text, line in told if text not in texts]
-
-
-def _syntax(path: str, content: bytes) -> list[tuple[str, int]]:
-    """Errors and warnings of the compiler, with their lines."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            compile(content, path, "exec", dont_inherit=True)
-        except SyntaxError as error:
-            version = f"{sys.version_info.major}.{sys.version_info.minor}"
-            return [(f"Python {version} can not read it: {error.msg}", error.lineno or 1)]
-        except (ValueError, RecursionError, MemoryError, OverflowError) as error:
-            return [(f"Python can not read it: {error or type(error).__name__}", 1)]
-    return [
-        (f"Python warns: {one.message}", one.lineno)
-        for one in caught
-        if issubclass(one.category, SyntaxWarning | DeprecationWarning)
-    ]
+    return []
 
 
 def _least_changed(after: Mapping[str, bytes], before: Mapping[str, bytes]) -> int:
@@ -89,31 +73,20 @@ def _least_changed(after: Mapping[str, bytes], before: Mapping[str, bytes]) -> i
     return n_lines
 
 
-def _unknown_imports(
-    changed: Mapping[str, bytes], sources: Mapping[str, bytes], own: Collection[str], installed: Collection[str]
+def _of_code(
+    path: str, after: Reading, before: Reading, own: Collection[str], installed: Collection[str] | None
 ) -> list[str]:
-    found = []
-    for path in sorted(changed):
-        before = _imports(path, sources.get(path, b""))
-        for name, line in _imports(path, changed[path]).items():
-            is_known = name in sys.stdlib_module_names or name in installed or name in own
-            if not is_known and name not in before:
-                found.append(
-                    f"{path}, line {line}: there is no module {name} in the jobs' Python nor in the code, and none "
-                    "can be installed; do without it"
-                )
-    return found
-
-
-def _imports(path: str, content: bytes) -> dict[str, int]:
-    if not path.endswith(".py"):
-        return {}
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return imported(ast.parse(content))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
+    known = {text for text, _ in before.told}
+    found = [f"{path}, line {line}: {text}" for text, line in after.told if text not in known]
+    if installed is None:
+        return found
+    there = {*sys.stdlib_module_names, *installed, *own, *(name for name, _ in before.imports)}
+    return found + [
+        f"{path}, line {line}: there is no module {name} in the jobs' Python nor in the code, and none can be "
+        "installed; do without it"
+        for name, line in after.imports
+        if name not in there
+    ]
 
 
 def _names_in(paths: Collection[str]) -> set[str]:

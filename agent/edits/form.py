@@ -8,6 +8,11 @@ from dataclasses import dataclass
 
 LARGEST_BYTES = 10_000_000
 """Of an edit, and of a file that is edited."""
+MOST_SPOTS = 500
+"""Blocks or hunks of one edit."""
+_LONGEST_PATH = 1000
+_LONGEST_NAME = 200
+"""Bytes of one part of it; file systems take 255."""
 
 
 class NotApplied(ValueError):
@@ -39,11 +44,13 @@ class FileEdit:
 
 def checked_path(path: str, name: str) -> str:
     """A path below the code's folder, as the sources are named. Raises NotApplied."""
+    if len(path) > _LONGEST_PATH or any(len(part.encode(errors="replace")) > _LONGEST_NAME for part in path.split("/")):
+        raise NotApplied(f"{name}: a path of {len(path)} characters, with a part that no file can be called by")
     plain = path
     while plain.startswith("./"):
         plain = plain[2:]
     parts = plain.split("/")
-    if not plain or plain.startswith("/") or re.match(r"[A-Za-z]:", plain) or "\\" in plain or "\0" in plain:
+    if not plain or plain.startswith("/") or re.match(r"[A-Za-z]:", plain) or "\\" in plain or not plain.isprintable():
         raise NotApplied(f"{name}: {path!r} is no path below the code's folder; write it like models/net.py")
     if ".." in parts or "." in parts or "" in parts:
         raise NotApplied(f"{name}: {path!r}: leave out `.`, `..` and empty parts; write it like models/net.py")

@@ -119,7 +119,7 @@ class Repository:
         ]
 
     def patch(self, before: str, after: str) -> bytes:
-        words = ("--binary", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--full-index")
+        words = ("--binary", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv")
         return git_in(self.place, "diff-tree", "-r", "-p", *words, before, after)
 
     def tidy(self) -> None:

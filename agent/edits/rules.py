@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-NEVER = frozenset({".git", "__pycache__"})
-"""Folders in which nothing can be edited, whatever the patterns say."""
+_NEVER = (".git", ".nightlab", "__pycache__")
+"""Beginnings of names: such a file, or one in such a folder, steers git, a service that runs it, or us."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class EditRules:
 
     def is_editable(self, path: str) -> bool:
         is_named = any(matches(path, pattern) for pattern in self.editable)
-        return is_named and not self.is_private(path) and NEVER.isdisjoint(path.split("/"))
+        return is_named and not self.is_private(path) and not any(part.startswith(_NEVER) for part in path.split("/"))
 
     def is_private(self, path: str) -> bool:
         return any(matches(path, pattern) for pattern in self.private)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from .form import FileEdit, NotApplied, Spot, checked_path
+from .form import MOST_SPOTS, FileEdit, NotApplied, Spot, checked_path
 
 _HEAD = re.compile(rb"@@(?: -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))?)? @@")
 _LOOSE_HEAD = re.compile(rb"@@")
@@ -69,6 +69,7 @@ class _Reader:
     lines: list[bytes]
     paths: frozenset[str]
     at: int = 0
+    n_hunks: int = 0
 
     def read(self) -> list[FileEdit]:
         found: list[FileEdit] = []
@@ -113,6 +114,9 @@ class _Reader:
         path = self._chosen(old, new, is_git=is_git)
         spots: list[Spot] = []
         while self.at < len(self.lines) and _LOOSE_HEAD.match(self.lines[self.at]):
+            self.n_hunks += 1
+            if self.n_hunks > MOST_SPOTS:
+                raise NotApplied(f"more than {MOST_SPOTS} hunks; write a larger change as fewer, larger hunks")
             spots.append(self._hunk(path, len(spots) + 1))
         if not spots:
             raise NotApplied(f"{path}: no hunk (@@ ... @@) follows its ---/+++ lines")
@@ -203,9 +207,10 @@ def _counts(numbers: re.Match[bytes]) -> tuple[int, int]:
 
 
 def _without_trailing_blanks(body: list[bytes]) -> list[bytes]:
-    while body and not body[-1].strip() and not body[-1].startswith(b" "):
-        body = body[:-1]
-    return body
+    end = len(body)
+    while end and not body[end - 1].strip() and not body[end - 1].startswith(b" "):
+        end -= 1
+    return body[:end]
 
 
 def _spot(path: str, name: str, body: list[bytes], line: int | None) -> Spot:

@@ -129,7 +129,7 @@ class Workshop:
             raise ValueError(f"{trial!r} is no trial id")
         entries = self._repository.entries(parent.tree)
         for path in changed:
-            self._check_place(path, entries)
+            self._check_place(path, entries, changed)
         files = {
             path: BaseFile(mode=entries[path].mode if path in entries else 0o100644, content=content)
             for path, content in changed.items()
@@ -158,14 +158,14 @@ class Workshop:
             summary=message.partition("\n")[0].strip(),
         )
 
-    def _check_place(self, path: str, entries: Mapping[str, Entry]) -> None:
+    def _check_place(self, path: str, entries: Mapping[str, Entry], changed: Mapping[str, bytes]) -> None:
         if not self._rules.is_editable(path):
             raise NotApplied(f"{path} may not be edited; editable: {', '.join(self._rules.editable)}")
         if path in entries and entries[path].mode == LINK:
             raise NotApplied(f"{path} is a symbolic link; edit the file that it leads to")
         above = path
         while above := os.path.dirname(above):
-            if above in entries:
+            if above in entries or above in changed:
                 raise NotApplied(f"{path} can not be made: {above} is a file, no folder")
         if any(other.startswith(f"{path}/") for other in entries):
             raise NotApplied(f"{path} is a folder; name a file in it")

@@ -44,6 +44,15 @@ class NotCounted:
     text: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Took:
+    """What a training took, in seconds."""
+
+    run_s: float
+    cpu_s: float | None
+    """Of one core; None: not known."""
+
+
 def why_not_counted(trial: TrialView, task: Task, history: History) -> NotCounted | None:
     """Why the value of a trial of edited code is worth nothing; None: it counts, as far as is known by now.
 
@@ -54,6 +63,8 @@ def why_not_counted(trial: TrialView, task: Task, history: History) -> NotCounte
     if trial.facts.scorer is None:
         text = "what edited code says of itself is no measurement: it has to come from the task's scorer (`score`)"
         return NotCounted(refusal=Refusal.SELF_REPORTED, text=text)
+    if trial.purpose is Purpose.HELD_OUT:  # of another metric, with other parameters, and it decides nothing
+        return None
     return _too_slow(trial, task, history) or _seed_unused(trial, task, history)
 
 
@@ -82,24 +93,34 @@ def left_unjudged(trial: TrialView, task: Task) -> str | None:
     return "its training was interrupted, so how long it took was not held against the base (code.max_slowdown)"
 
 
-def base_seconds(trial: TrialView, task: Task, history: History) -> float | None:
-    """Median run time of the base code: with the trial's parameters, or with any where it never ran with these.
+def base_time(trial: TrialView, task: Task, history: History) -> Took | None:
+    """Median time of the base code: with the trial's parameters, or with any where it never ran with these.
 
     None: nothing is known of it yet.
     """
     times = _base_times(task, history)
     own = times.get(configuration_id(trial.params))
-    every = own or [seconds for found in times.values() for seconds in found]
-    return statistics.median(every) if every else None
+    every = own or [took for found in times.values() for took in found]
+    if not every:
+        return None
+    of_processors = [took.cpu_s for took in every if took.cpu_s is not None]
+    return Took(
+        run_s=statistics.median(took.run_s for took in every),
+        cpu_s=statistics.median(of_processors) if of_processors else None,
+    )
 
 
 def _too_slow(trial: TrialView, task: Task, history: History) -> NotCounted | None:
-    most, took_s = None if task.code is None else task.code.max_slowdown, trial.facts.run_seconds
-    base_s = None if most is None or took_s is None else base_seconds(trial, task, history)
-    if most is None or took_s is None or base_s is None or took_s <= most * base_s + START_S:
+    """By the clock, and by processor time where that is known of both: a busy machine slows the clock alone."""
+    most, took = None if task.code is None else task.code.max_slowdown, _took(trial)
+    base = None if most is None or took is None else base_time(trial, task, history)
+    if most is None or took is None or base is None or took.run_s <= most * base.run_s + START_S:
+        return None
+    is_known = took.cpu_s is not None and base.cpu_s is not None
+    if took.cpu_s is not None and base.cpu_s is not None and took.cpu_s <= most * base.cpu_s + START_S:
         return None
     text = (
-        f"it trained {_seconds(took_s)}, the base {_seconds(base_s)}: more than {most:g} times as long "
+        f"it trained {_told(took, is_known)}, the base {_told(base, is_known)}: more than {most:g} times as long "
         "(code.max_slowdown), so what it gains may be the time alone"
     )
     return NotCounted(refusal=Refusal.TRAINED_LONGER, text=text)
@@ -124,14 +145,20 @@ def _seed_unused(trial: TrialView, task: Task, history: History) -> NotCounted |
 
 
 @once_per_history
-def _base_times(task: Task, history: History) -> dict[str, list[float]]:
-    """Run times of the base code's measured trials, by configuration."""
-    found: dict[str, list[float]] = {}
+def _base_times(task: Task, history: History) -> dict[str, list[Took]]:
+    """Of the base code's measured trials, by configuration."""
+    found: dict[str, list[Took]] = {}
     for trial in history.trials:
         is_known = trial.state is TrialState.MEASURED and trial.purpose is not Purpose.HELD_OUT
-        if trial.facts.edited is None and is_known and trial.facts.run_seconds is not None:
-            found.setdefault(trial.configuration, []).append(trial.facts.run_seconds)
+        took = _took(trial)
+        if trial.facts.edited is None and is_known and took is not None:
+            found.setdefault(trial.configuration, []).append(took)
     return found
+
+
+def _took(trial: TrialView) -> Took | None:
+    facts = trial.facts
+    return None if facts.run_seconds is None else Took(run_s=facts.run_seconds, cpu_s=facts.cpu_seconds)
 
 
 @once_per_history
@@ -149,5 +176,6 @@ def _of_base(task: Task, history: History) -> list[Mapping[int, float]]:
     return [values for name, values in _by_seed(task, history).items() if name not in edited]
 
 
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.3g} s"
+def _told(took: Took, has_cpu: bool) -> str:
+    text = f"{took.run_s:.3g} s"
+    return f"{text} ({took.cpu_s:.3g} s of processor time)" if has_cpu and took.cpu_s is not None else text

@@ -34,6 +34,7 @@ def after_end(trial: TrialView, job: JobView, deps: Deps, nodes: Sequence[NodeVi
         is_alone=job.spec.compute.exclusive and not _is_disturbed(job, nodes),
         code=source.snapshot_id if source is not None else None,
         run_seconds=run_seconds(trial, job),
+        cpu_seconds=cpu_seconds(trial, job),
         peak_memory_mb=job.attempts[-1].peak_memory_mb if job.attempts else None,
         checkpoint_step=trial.facts.checkpoint_step if job.checkpoint_step is None else job.checkpoint_step,
     )
@@ -44,13 +45,31 @@ def run_seconds(trial: TrialView, job: JobView) -> float | None:
 
     Attempts that it ended itself count all together: to ask for another start is no way to a longer training.
     """
+    return _whole([_ran_for(attempt) for attempt in _of_its_own(trial, job)])
+
+
+def cpu_seconds(trial: TrialView, job: JobView) -> float | None:
+    """Processor time of the same training: what else the machine does at the time changes it little."""
+    return _whole([attempt.cpu_s for attempt in _of_its_own(trial, job)])
+
+
+def _of_its_own(trial: TrialView, job: JobView) -> list[AttemptView]:
+    """The attempts that make a training which nothing else interrupted; none: something did, or it did not succeed."""
     started = [attempt for attempt in job.attempts if attempt.started_at is not None]
-    if job.state != "succeeded" or trial.facts.continues or not started:
-        return None
-    if not all(is_its_own(attempt.exit_reason) for attempt in started[:-1]):
-        return None
-    took = [a.ended_at - a.started_at for a in started if a.started_at is not None and a.ended_at is not None]
-    return sum(took) if len(took) == len(started) else None
+    if job.state != "succeeded" or trial.facts.continues:
+        return []
+    return started if all(is_its_own(attempt.exit_reason) for attempt in started[:-1]) else []
+
+
+def _whole(seconds: list[float | None]) -> float | None:
+    return None if not seconds or None in seconds else sum(one for one in seconds if one is not None)
+
+
+def _ran_for(attempt: AttemptView) -> float | None:
+    """By its own machine; else by when the server heard of its start and of its end."""
+    if attempt.run_s is not None or attempt.started_at is None or attempt.ended_at is None:
+        return attempt.run_s
+    return attempt.ended_at - attempt.started_at
 
 
 def model_of_all(trial: TrialView, model: str | None) -> str | None:

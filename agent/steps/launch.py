@@ -140,8 +140,12 @@ def _anew(trial: TrialView) -> TrialView:
 
 
 def _launched_line(trial: TrialView, job_id: str, task: Task) -> Line:
-    params = ", ".join(f"{name}={_shown(value)}" for name, value in trial.params.items())
-    text = f"{trial.trial_id} launched as {job_id}{_kind(trial, task)}: {params}, seed {trial.seed}"
+    code = trial.facts.edited
+    edit = [] if code is None else [f"an edit of {code.parent or 'the base'} (+{code.added} -{code.removed})"]
+    what = ", ".join(
+        [*edit, *(f"{name}={_shown(value)}" for name, value in trial.params.items()), f"seed {trial.seed}"]
+    )
+    text = f"{trial.trial_id} launched as {job_id}{_kind(trial, task)}: {what}"
     return Line(step="launch", text=text, trial_id=trial.trial_id, job_id=job_id)
 
 

@@ -66,6 +66,12 @@ def close_runs(deps: Deps, result: FinalResult | None, *, status: str, message: 
             "nightlab.best_configuration": result.best_configuration,
             "nightlab.default_configuration": result.default_configuration,
         }
+        if result.code is not None:
+            tags |= {
+                "nightlab.best_code": result.code.state.commit,
+                "nightlab.best_code_parent": result.code.parent or "base",
+            }
+            metrics |= _interval("over_parent", result.code.over_parent)
         metrics |= _interval("best_mean", result.best_mean)
         metrics |= _interval("default_mean", result.default_mean)
         metrics |= _interval("difference", result.difference)

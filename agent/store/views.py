@@ -127,6 +127,8 @@ class TrialFacts:
     run_seconds: float | None = None
     """From the start of the command to its end, attempts that it ended itself together; None: not known, or something
     else interrupted it."""
+    cpu_seconds: float | None = None
+    """Processor time of that training, in seconds of one core; None: not known, or interrupted."""
     peak_memory_mb: float | None = None
     """Most memory of this machine that the processes of its last attempt held at once; None: not known."""
     checkpoint_step: int | None = None

@@ -120,7 +120,7 @@ def trial_id(text: str) -> str:
 
 def _new(given: Sequence[Idea], inquiry: Inquiry) -> tuple[list[Proposal], list[str]]:
     task, history = inquiry.task, inquiry.history
-    rest = best_params(task, history)
+    rest = best_params(task, history.of_base())
     tried = Tried(task)
     tried.follow(history.search)
     trials = {trial.trial_id: trial for trial in history.search}

@@ -48,6 +48,7 @@ class Suggesting:
 
     def known(self, situation: Situation) -> tuple[object, ...]:
         """The leader, ends of trials, words of people."""
+        situation = _of_base(situation)
         leader = ranking(situation.task, situation.history).leader
         return (
             None if leader is None else leader.configuration,
@@ -57,13 +58,13 @@ class Suggesting:
         )
 
     def prompt(self, situation: Situation, n: int) -> Rendered | None:
-        return prompt_for(situation, n, limit=self._limit)
+        return prompt_for(_of_base(situation), n, limit=self._limit)
 
     def no_room(self) -> str:
         return _NO_ROOM.format(limit=self._limit)
 
     def ask(self, asker: Asker, prompt: Rendered, situation: Situation, inquiry: Inquiry) -> Answered:
-        menu = self._menu(asker, situation, inquiry.n)
+        menu = self._menu(asker, _of_base(situation), inquiry.n)
         shape = ideas_of(self._task, inquiry.n, may_stop=situation.may_stop)
         asked = asker.ask(prompt, shape, menu, self._model.max_tokens, picks=inquiry.n)
         if asked.value is None:
@@ -81,6 +82,11 @@ class Suggesting:
         if asker.standing.rung in _BY_FORM:
             return None
         return menu_for(self._task, situation.history, n, may_repeat=situation.may_repeat)
+
+
+def _of_base(situation: Situation) -> Situation:
+    """As parameters alone are seen: what edited code gave is another function of them."""
+    return replace(situation, history=situation.history.of_base())
 
 
 def _what(found: Checked) -> str:

@@ -27,7 +27,7 @@ TESTS = ROOT / "tests" / "sandbox"
 WAYS = {"root": ("0", "root"), "user namespace": ("1234", ""), "landlock": ("1234", "no user namespaces")}
 """The user, and what `other_user` does before it becomes that one."""
 LONGEST_S = 300.0
-N_ATTEMPTS = 51
+N_ATTEMPTS = 55
 
 
 def start_ms(quick: bool) -> Figure:

@@ -1,24 +1,35 @@
 """What the scorers of these tasks share: how they ask what a training left."""
 
+import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from runtime_client.scoring import Candidate, CandidateFailed
+import numpy as np
+
+from runtime_client.scoring import Candidate, CandidateFailed, read_left, training_folder
 
 
-def left() -> Path:
-    """The working directory of the training; this folder where a scorer is run by hand."""
-    after = os.environ.get("NIGHTLAB_AFTER_FOLDERS")
-    return Path(after) / "work" if after else Path.cwd()
+def is_by_hand() -> bool:
+    """Whether a person runs the scorer, in the folder in which they trained."""
+    return "NIGHTLAB_AFTER_FOLDERS" not in os.environ
+
+
+def weights_left() -> dict[str, np.ndarray]:
+    content = Path("model.npz").read_bytes() if is_by_hand() else read_left("work/model.npz")
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
 
 
 @contextmanager
-def opened(module: str) -> Iterator[Candidate]:
-    """A module that training left, in a process that can reach neither this one nor the private files."""
+def opened(module: str, folder: Path | None = None) -> Iterator[Candidate]:
+    """A module in a process that can reach neither this one nor the private files; of the code that training left,
+    unless a folder is named."""
+    if folder is None:
+        folder = Path.cwd() if is_by_hand() else training_folder() / "work"
     try:
-        with Candidate(left(), module) as candidate:
+        with Candidate(folder, module) as candidate:
             yield candidate
     except CandidateFailed as why:
         raise SystemExit(f"not scored: {why}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -29,6 +30,8 @@ Examples:
   nightlab research take s1
   nightlab research take s1 s1-t7 --branch wider-net
   nightlab research take s1 --patch better.patch"""
+
+_MESSAGE_WIDTH = 72
 
 TrialArgument = Annotated[
     str | None,
@@ -126,4 +129,4 @@ def _told(store: AgentStore, change: Change) -> str:
         lines.append(result.sentence)
     if trial.params:
         lines.append("Parameters: " + ", ".join(f"{key}={value}" for key, value in trial.params.items()))
-    return "\n".join(lines)
+    return "\n".join(fill(line, _MESSAGE_WIDTH, break_long_words=False, break_on_hyphens=False) for line in lines)

@@ -10,7 +10,7 @@ from agent.gates.gate import Gate
 from agent.report.facts import is_measured
 from agent.report.gather import SessionReader
 from agent.report.timeline import preemptions
-from agent.store.views import Purpose, SessionState, SessionView, TrialState, TrialView
+from agent.store.views import ParamValue, Purpose, SessionState, SessionView, TrialState, TrialView
 from agent.task import Direction, Task
 from runtime_client.errors import NotFound
 from runtime_client.models import LIVE_STATES, DeviceView, JobView, NodeView
@@ -72,7 +72,7 @@ class SnapshotSource:
             best_series=tuple(series),
             best=None if best is None else best.value,
             best_trial=None if best is None else best.number,
-            best_params=() if best is None else tuple(best.params.items()),
+            best_params=() if best is None else _setting(best),
             default=None if default is None else default.value,
             n_search_measured=len(measured),
             n_measured=sum(is_measured(t) for t in trials),
@@ -136,6 +136,13 @@ def _slot_name(node: NodeView, device: DeviceView, n_nodes: int) -> str:
     return name if n_nodes == 1 else f"{node.node_id}/{name}"
 
 
+def _setting(trial: TrialView) -> tuple[tuple[str, ParamValue], ...]:
+    """Parameters; of edited code its lines against the base and what it was made from."""
+    edited = trial.facts.edited
+    code = () if edited is None else (("code", f"+{edited.added} -{edited.removed} ({edited.parent or 'base'})"),)
+    return (*trial.params.items(), *code)
+
+
 def _busy_slot(name: str, job: JobView, trial: TrialView | None, now: float) -> SlotLine:
     attempt = job.attempts[-1] if job.attempts else None
     since = now if attempt is None else attempt.started_at or attempt.ordered_at
@@ -145,7 +152,7 @@ def _busy_slot(name: str, job: JobView, trial: TrialView | None, now: float) -> 
         trial_number=None if trial is None else trial.number,
         purpose=None if trial is None else trial.purpose,
         priority_class=job.spec.priority_class,
-        params=() if trial is None else tuple(trial.params.items()),
+        params=() if trial is None else _setting(trial),
         state=job.state,
         is_resumed=len(job.attempts) > 1,
         beneficiary=None if attempt is None else attempt.beneficiary,

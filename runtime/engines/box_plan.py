@@ -76,10 +76,12 @@ def box_record(spec: JobSpec, facts: BoxFacts, variables: dict[str, str]) -> dic
     if sealing.how is None:
         raise CannotLaunch(ExitReason.SANDBOX_UNAVAILABLE, str(sealing.why_not))
     has_own_user, is_fenced = sealing.how == walls.ROOT, sealing.how == walls.LANDLOCK
-    for path in spec.readable:
-        _check_readable("readable", path, has_own_user=has_own_user)
-    if not facts.is_own_folder:
-        _check_readable("code_source.root_path", str(facts.working_folder), has_own_user=has_own_user)
+    named = [("readable", path) for path in spec.readable]
+    named += [] if facts.is_own_folder else [("code_source.root_path", str(facts.working_folder))]
+    for name, path in named:
+        _check_readable(name, path, has_own_user=has_own_user)
+        if not has_own_user:
+            _check_apart(name, path, facts.folder)
     memory = _memory(spec, facts)
     root = facts.folder / "box"
     root.mkdir(exist_ok=True, mode=0o711 if is_fenced else 0o700)
@@ -156,6 +158,14 @@ def _check_readable(name: str, path: str, *, has_own_user: bool) -> None:
     if status.st_mode & wanted != wanted:
         advice = "a sealed job runs as a user of its own: let others read it (chmod -R o+rX)"
         raise CannotLaunch(ExitReason.BAD_COMMAND, f"{name}: {path!r} is for its owner alone, and {advice}")
+
+
+def _check_apart(name: str, path: str, attempt: Path) -> None:
+    """Of the same user, a job could read our own tokens and records, where these are below what it is shown."""
+    if Path(os.path.realpath(attempt)).is_relative_to(os.path.realpath(path)):
+        told = f"{name}: {path!r} holds nightlab's own folder, with its tokens, which a sealed job is not to see"
+        advice = "name a folder beside it, or let a snapshot be taken (code_source.snapshot: auto)"
+        raise CannotLaunch(ExitReason.BAD_COMMAND, f"{told}: {advice}")
 
 
 def give(folder: Path, uid: int) -> None:

@@ -103,6 +103,10 @@ class Exited:
     node_restarted: bool = False
     """The machine was restarted while it ran."""
     oom_killed: bool = False
+    run_s: float | None = None
+    """From the start of the command until nothing of it was left, by its own machine; None: nobody knows."""
+    cpu_s: float | None = None
+    """Processor time of all its processes that have ended, in seconds of one core; None: nobody knows."""
     peak_memory_mb: float | None = None
     """Most memory that its processes held at once, in MiB; None: nobody knows."""
     device_fault: str | None = None

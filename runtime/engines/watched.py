@@ -184,6 +184,8 @@ def ending_reports(watched: Watched, ending: dict[str, Any]) -> list[NodeReport]
             supervisor_lost=ending.get("supervisor_lost", False),
             node_restarted=ending.get("node_restarted", False),
             oom_killed=ending.get("oom_killed", False),
+            run_s=ending.get("run_s"),
+            cpu_s=ending.get("cpu_s"),
             peak_memory_mb=ending.get("peak_memory_mb"),
         )
     )

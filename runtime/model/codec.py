@@ -33,7 +33,7 @@ JsonObject = dict[str, Json]
 EVENT_VERSIONS: Mapping[str, int] = MappingProxyType(
     {
         **dict.fromkeys(EVENT_CLASSES, 1),
-        "attempt_ended": 2,
+        "attempt_ended": 3,
         "attempt_started": 4,
         "budget_set": 2,
         "job_submitted": 2,
@@ -46,6 +46,7 @@ EVENT_VERSIONS: Mapping[str, int] = MappingProxyType(
 UPCASTS: Mapping[tuple[str, int], Callable[[JsonObject], JsonObject]] = MappingProxyType(
     {
         ("attempt_ended", 1): lambda payload: payload,
+        ("attempt_ended", 2): lambda payload: payload,
         ("attempt_started", 1): lambda payload: payload,
         ("attempt_started", 2): lambda payload: payload,
         ("attempt_started", 3): lambda payload: payload,

@@ -102,6 +102,10 @@ class AttemptEnded:
     end_state: JobState | None
     """Set exactly when `then` is END."""
     not_before_s: float = 0.0
+    run_s: float | None = None
+    """From the start of the command until nothing of it was left, by its own machine; None: nobody knows."""
+    cpu_s: float | None = None
+    """Processor time of all its processes that have ended, in seconds of one core; None: nobody knows."""
     peak_memory_mb: float | None = None
     """Most memory that its processes held at once, in MiB; None: nobody knows."""
 

@@ -123,6 +123,10 @@ class _Attempt:
         self._order = order
         self._group: str | None = order["cgroup"]
         self._leader = 0
+        self._began_at = 0.0
+        """When the command started, on the monotonic clock."""
+        self._cpu_s = 0.0
+        """Of processes that have ended, with those that they had waited for."""
         self._duty = Duty()
         self._box_report = -1
         """Where the first process of a sealed attempt's box says how its command ended; -1: it is not sealed."""
@@ -170,6 +174,7 @@ class _Attempt:
             return {"errno": error.errno, "text": f"{error.strerror}: {error.filename or 'starting a process'}"}
         if failure is not None:
             return failure
+        self._began_at = time.monotonic()
         self._duty.begin(self._leader)
         leader = processes.look_up(self._leader)
         started = {
@@ -315,6 +320,7 @@ class _Attempt:
             if pid == 0:
                 return True
             self._peak.ended(usage.ru_maxrss)
+            self._cpu_s += usage.ru_utime + usage.ru_stime
             self._duty.ended(pid, self._told(pid, os.waitstatus_to_exitcode(status)))
 
     def _told(self, pid: int, code: int) -> int:
@@ -365,6 +371,8 @@ class _Attempt:
             "was_killed": self._was_killed,
             "oom_killed": exit_code != 0 and self._lost_one_for_memory(exit_code),
             "ended_at": time.time(),
+            "run_s": time.monotonic() - self._began_at,
+            "cpu_s": self._cpu_s,
             "peak_memory_mb": self._peak.mb,
         }
 

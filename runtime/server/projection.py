@@ -162,6 +162,8 @@ def _end_attempt(changes: RowChanges, event: AttemptEnded, before: Job | None, a
             "exit_reason": event.exit_reason,
             "exit_code": event.exit_code,
             "evidence": event.evidence,
+            "run_s": event.run_s,
+            "cpu_s": event.cpu_s,
             "peak_memory_mb": event.peak_memory_mb,
         },
     )

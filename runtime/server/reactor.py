@@ -85,7 +85,7 @@ def events_from_report(
                 job = job.but(checkpoint_step=report.checkpoint_step)
             ending = classify(_exit_facts(job, report, facts, rules))
             ended = _ended(job, ending, report.exit_code, now_s, rules.retry)
-            return [*seen, replace(ended, peak_memory_mb=report.peak_memory_mb)]
+            return [*seen, replace(ended, run_s=report.run_s, cpu_s=report.cpu_s, peak_memory_mb=report.peak_memory_mb)]
         case NotLaunched():
             ending = classify_unlaunched(_stop_cause(job), report.exit_reason, report.evidence)
             return [_ended(job, ending, None, now_s, rules.retry)]

@@ -135,6 +135,8 @@ def _attempt_view(row: AttemptRow) -> AttemptView:
         else SandboxView.model_construct(
             level=row.sandbox.level, layers=row.sandbox.layers, uid=row.sandbox.uid, how=row.sandbox.how
         ),
+        run_s=row.run_s,
+        cpu_s=row.cpu_s,
         peak_memory_mb=row.peak_memory_mb,
         checkpoint_step=row.checkpoint_step,
     )

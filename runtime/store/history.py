@@ -73,6 +73,10 @@ class AttemptRow:
     launch_why: str | None = None
     sandbox: SandboxReached | None = None
     """None: not started, or by a release that had no sandbox."""
+    run_s: float | None = None
+    """From the start of the command until nothing of it was left, by its own machine; None: nobody knows."""
+    cpu_s: float | None = None
+    """Processor time of all its processes that have ended, in seconds of one core; None: nobody knows."""
     peak_memory_mb: float | None = None
     """Most memory that its processes held at once, in MiB; None: nobody knows, or it has not ended."""
 
@@ -106,6 +110,8 @@ class AttemptChanges(TypedDict, total=False):
     launch: str | None
     launch_why: str | None
     sandbox: SandboxReached | None
+    run_s: float | None
+    cpu_s: float | None
     peak_memory_mb: float | None
 
 

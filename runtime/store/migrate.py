@@ -12,7 +12,7 @@ from .faults import translated
 from .tables import metadata
 from .writer import StoreUnusable
 
-HEAD = "0006_sandbox"
+HEAD = "0007_run_time"
 """The newest version; the name of its script, which is also its Alembic revision."""
 VERSION_TABLE = "runtime_schema_version"
 _SCRIPTS = Path(__file__).parent / "migrations"

@@ -92,6 +92,8 @@ attempts = sa.Table(
     sa.Column("launch_why", Prose),
     sa.Column("peak_memory_mb", sa.Double),
     sa.Column("sandbox", Reached),
+    sa.Column("run_s", sa.Double),
+    sa.Column("cpu_s", sa.Double),
 )
 
 runs = sa.Table(

@@ -52,6 +52,11 @@ class AttemptView(Wire):
     launch_why: str | None = None
     sandbox: SandboxView | None = None
     """None: not started, or by a release that had no sandbox."""
+    run_s: float | None = None
+    """Seconds from the start of the command until nothing of it was left, by the machine that it ran on: `started_at`
+    and `ended_at` are when the server heard of it. None: not known, or not ended."""
+    cpu_s: float | None = None
+    """Processor time of its processes, in seconds of one core; None: not known, or not ended."""
     peak_memory_mb: float | None = None
     """Most memory (MiB) that its processes on this machine held at once; None: not known, or not ended."""
 

@@ -210,6 +210,17 @@ def test_a_task_whose_code_trials_could_not_be(folder: Path, old: str, new: str,
     assert problem in str(caught.value)
 
 
+def test_files_of_which_not_even_the_definitions_fit_into_the_model_are_a_problem_at_once(folder: Path) -> None:
+    (folder / "model.py").write_text("".join(f"def f{n}():\n    return {n}\n" for n in range(900)))
+    small = WHOLE.replace("{name: small}", "{name: small, context_tokens: 8192}")
+    with pytest.raises(
+        TaskError, match=r"model.context_tokens: 5,\d\d\d tokens are left for a question, and the files"
+    ):
+        parse_task(small, source=folder / "task.yaml")
+    assert parse_task(small.replace("8192", "65536"), source=folder / "task.yaml").code is not None
+    assert parse_task(small.replace("[coder]", "[coder, outside]").replace("8192", "65536"), source=folder / "t.yaml")
+
+
 def test_outside_agents_may_edit_where_there_is_no_model(folder: Path) -> None:
     text = WHOLE.replace("model: {name: small}\n", "").replace("[coder]", "[outside]")
     assert parse_task(text, source=folder / "task.yaml").model is None

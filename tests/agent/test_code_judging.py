@@ -43,8 +43,8 @@ def some_code(tree: int, *, lines: int = 3, parent: str | None = None) -> CodeSt
     )
 
 
-def scored(edited: CodeState | None = None, *, run_s: float | None = 10.0) -> TrialFacts:
-    return TrialFacts(edited=edited, scorer="d" * 64, run_seconds=run_s)
+def scored(edited: CodeState | None = None, *, run_s: float | None = 10.0, cpu_s: float | None = None) -> TrialFacts:
+    return TrialFacts(edited=edited, scorer="d" * 64, run_seconds=run_s, cpu_seconds=cpu_s)
 
 
 ONE, TWO = some_code(1), some_code(2, parent="s1-t2", lines=5)
@@ -64,6 +64,23 @@ def test_edited_code_that_trained_much_longer_than_the_base_does_not_count() -> 
     assert why_not_counted(as_long, task, a_history(*base)) is None
     assert why_not_counted(slow, a_code_task({"max_slowdown": None}), a_history(*base)) is None
     assert why_not_counted(slow, a_code_task({"max_slowdown": 3}), a_history(*base)) is None
+
+
+def test_a_busy_machine_slows_the_clock_and_not_the_processor_time() -> None:
+    task = a_code_task()
+    base = a_trial(task, 1, DEFAULT, 0.5, facts=scored(run_s=10.0, cpu_s=9.0))
+    delayed = a_trial(task, 2, DEFAULT, 0.9, facts=scored(ONE, run_s=30.0, cpu_s=11.0))
+    assert why_not_counted(delayed, task, a_history(base)) is None
+    longer = replace(delayed, facts=scored(ONE, run_s=30.0, cpu_s=27.0))
+    reason = why_not_counted(longer, task, a_history(base))
+    assert reason is not None
+    assert reason.text.startswith(
+        "it trained 30 s (27 s of processor time), the base 10 s (9 s of processor time): more than 1.5 times as long"
+    )
+    at_once = replace(delayed, facts=scored(ONE, run_s=10.0, cpu_s=27.0))  # On more cores.
+    assert why_not_counted(at_once, task, a_history(base)) is None
+    unknown = a_trial(task, 1, DEFAULT, 0.5, facts=scored(run_s=10.0))
+    assert why_not_counted(delayed, task, a_history(unknown)) is not None
 
 
 def test_what_a_start_takes_more_on_a_busy_machine_is_no_slowdown() -> None:
@@ -112,6 +129,14 @@ def test_what_edited_code_says_of_itself_is_no_value() -> None:
     assert found is not None
     assert found.refusal is Refusal.SELF_REPORTED
     assert why_not_counted(a_trial(task, 1, DEFAULT, 0.99), task, a_history()) is None
+
+
+def test_a_held_out_look_is_judged_neither_by_its_time_nor_by_its_seed() -> None:
+    task = a_code_task()
+    base = of_seeds(task, 1, [0.51, 0.52, 0.53])
+    look = a_trial(task, 9, DEFAULT, 0.9, purpose=Purpose.HELD_OUT, facts=scored(ONE, run_s=99.0))
+    assert why_not_counted(look, task, a_history(*base, *of_seeds(task, 4, [0.9, 0.9], ONE))) is None
+    assert why_not_counted(replace(look, facts=TrialFacts(edited=ONE)), task, a_history(*base)) is not None
 
 
 def of_seeds(task: Task, first: int, values: list[float], edited: CodeState | None = None) -> list[TrialView]:

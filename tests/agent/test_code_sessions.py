@@ -90,6 +90,8 @@ def test_a_true_improvement_wins_and_stands_beside_its_parent(tmp_path: Path) ->
     assert result.code.parent == "s1-t2"
     assert result.code.over_parent is not None
     assert round(result.code.over_parent.estimate, 6) == 0.1
+    run = world.runtime.run(world.store.session("s1").run_id or "")
+    assert (run.tags["nightlab.best_code"], run.tags["nightlab.best_code_parent"]) == ("2" * 40, "s1-t2")
     seeds = {t.seed for t in of_code(world, "1") if t.seed >= 1000}
     assert seeds == {t.seed for t in of_code(world, "2") if t.seed >= 1000} == set(range(1000, 1008))
 

@@ -62,4 +62,6 @@ def test_any_trial_that_has_ended_can_be_named_and_no_other(task: Task) -> None:
     assert isinstance(base, Parent)
     assert (base.code, base.trial_id, base.value) == (None, None, 0.5)
     assert named("s1-t3", task, history) == "s1-t3 has not ended; begin from one that has, such as base"
-    assert named("nonsense", task, history) == "there is no trial 'nonsense' to begin from; there are base"
+    assert (
+        named("nonsense", task, history) == "there is no trial 'nonsense'; name one of these as parent, or none: base"
+    )

@@ -6,7 +6,7 @@ import pytest
 from agent_worlds import a_task
 from planner_builders import a_trial
 
-from agent.steps.circumstances import run_seconds
+from agent.steps.circumstances import cpu_seconds, run_seconds
 from runtime_client.models import AttemptView, JobSpec, JobView
 
 
@@ -29,6 +29,12 @@ def a_job(*attempts: tuple[float, str]) -> JobView:
     )
 
 
+def test_what_its_machine_says_goes_before_when_the_server_heard_of_it() -> None:
+    job = a_job((60.0, "completed"))
+    told = job.model_copy(update={"attempts": (job.attempts[0].model_copy(update={"run_s": 7.0}),)})
+    assert run_seconds(a_trial(a_task(), 1, {"x": 0.2, "kind": "a"}, 0.5), told) == 7.0
+
+
 @pytest.mark.parametrize(
     ("attempts", "seconds"),
     [
@@ -43,4 +49,8 @@ def test_attempts_that_a_training_ended_itself_count_together(
     attempts: tuple[tuple[float, str], ...], seconds: float | None
 ) -> None:
     trial = a_trial(a_task(), 1, {"x": 0.2, "kind": "a"}, 0.5)
-    assert run_seconds(trial, a_job(*attempts)) == seconds
+    job = a_job(*attempts)
+    assert run_seconds(trial, job) == seconds
+    assert cpu_seconds(trial, job) is None
+    used = tuple(one.model_copy(update={"cpu_s": 2.0}) for one in job.attempts)
+    assert cpu_seconds(trial, job.model_copy(update={"attempts": used})) == (seconds and 2.0 * len(used))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,8 +12,8 @@ from planner_builders import a_history, a_trial
 from thinking_worlds import DEFAULT, a_search, an_inquiry
 
 from agent.llm.shape import schema_of
-from agent.planner.configuration import problems
-from agent.store.views import Expected, Purpose, TrialState
+from agent.planner.configuration import configuration_id, problems
+from agent.store.views import CodeState, Expected, Purpose, TrialFacts, TrialState
 from agent.thinking.checking import MOST_REFUSALS, Checked, Inquiry, StopWish, checked
 from agent.thinking.ideas import ideas_of
 
@@ -210,3 +211,14 @@ def test_the_schema_asks_for_nothing_that_would_be_refused(use: str, replicates:
     assert _list_in_schema(schema_of(ideas_of(task, may_stop=False)), "stop") is None
     given = ideas_of(task, may_stop=False).model_validate({"again": [{"trial": "t1"}], "stop": [{"trial": "t2"}]})
     assert (len(given.again), len(given.stop)) == (1, 1)
+
+
+def test_what_an_idea_leaves_out_is_as_in_the_best_of_the_base_code_where_trials_edit_it() -> None:
+    task = a_task(code={"editable": ["model.py"]})
+    code = CodeState(tree="1" * 40, commit="a" * 40, branch="trial/1")
+    edited = a_trial(task, 2, {"x": 0.6, "kind": "b"}, 0.9, facts=TrialFacts(edited=code))
+    edited = replace(edited, configuration=configuration_id(edited.params, code))
+    [proposal] = answered(
+        an_inquiry(task, a_history(a_trial(task, 1, DEFAULT, 0.5), edited)), trials=[idea(x=0.8)]
+    ).proposals
+    assert proposal.params == {"x": 0.8, "kind": "a"}

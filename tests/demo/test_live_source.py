@@ -12,6 +12,7 @@ from agent.gates.gate import Answer, Gate, GateKind
 from agent.report.sample import TASK, sample_report_input
 from agent.store.views import (
     ActivityView,
+    CodeState,
     LookView,
     PlanView,
     Purpose,
@@ -123,6 +124,13 @@ def test_best_follows_the_direction_of_the_task(source, store, client):
     minimized["objective"]["direction"] = "minimize"
     store.view = replace(store.view, task_json=type(TASK).model_validate(minimized).model_dump_json())
     assert source.snapshot().best_series == (0.9, 0.9, 0.9)
+
+
+def test_the_best_tells_its_code_where_that_was_edited(source, store, client):
+    code = CodeState(tree="1", commit="1", branch="trial/s1-t3", parent="s1-t2", added=12, removed=3)
+    best = next(t for t in SAMPLE.trials if t.purpose is Purpose.SEARCH and t.state is TrialState.MEASURED)
+    store.rows = [replace(best, params={"lr": 0.1}, facts=replace(best.facts, edited=code))]
+    assert source.snapshot().best_params == (("lr", 0.1), ("code", "+12 -3 (s1-t2)"))
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,32 @@ def test_code_is_never_executed(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+def test_text_that_brings_a_compiler_down_harms_nobody_else() -> None:
+    rules = EditRules(editable=("*.py",))
+    bomb = b"[" + b"a for a in " * 60_000 + b"b]\n"
+    (sentence,) = objections({"model.py": bomb, "other.py": b"x = 1\n"}, {}, rules)
+    assert sentence.startswith("model.py, line 1: ")
+
+
+@pytest.mark.parametrize(
+    ("does", "told"),
+    [
+        ("kill -SEGV $$", ["model.py, line 1: reading it makes Python crash; write it in simpler statements"]),
+        ("kill -XCPU $$", ["model.py, line 1: it takes Python too long to read it; write it in simpler statements"]),
+        ("exit 1", []),
+        (f"exec {sys.executable} $*", []),
+    ],
+)
+def test_the_jobs_python_compiles(tmp_path: Path, does: str, told: list[str]) -> None:
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n{does}\n")
+    python.chmod(0o755)
+    rules = EditRules(editable=("*.py",))
+    assert objections({"model.py": b"x = 2\n"}, SOURCES, rules, python=str(python)) == told
+    assert (tmp_path / "ran").exists()
+    assert objections({"model.py": b"x = 2\n"}, SOURCES, rules, python=str(tmp_path / "none")) == []
+
+
 def test_lines_are_counted_against_the_base() -> None:
     base = {"model.py": b"".join(b"a%d\n" % n for n in range(8))}
     parent = {"model.py": b"b\n"}
@@ -125,7 +151,8 @@ def test_patterns(pattern: str, named: list[str], others: list[str]) -> None:
     assert [path for path in (*named, *others) if matches(path, pattern)] == named
 
 
-def test_nothing_below_git_is_editable() -> None:
-    rules = EditRules(editable=("**",))
-    assert not rules.is_editable(".git/config")
-    assert not rules.is_editable("lib/__pycache__/x.py")
+@pytest.mark.parametrize(
+    "path", [".git/config", ".gitmodules", "lib/.gitattributes", ".github/workflows/x.yml", "a/__pycache__/x.py"]
+)
+def test_what_steers_git_or_a_service_is_not_editable(path: str) -> None:
+    assert not EditRules(editable=("**", ".github")).is_editable(path)

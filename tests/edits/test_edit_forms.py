@@ -136,6 +136,19 @@ def test_a_file_without_final_newline_stays_so_unless_a_diff_says_otherwise():
     assert only(diff.format("", sign), b"a\nb\n") == b"a\nc"
 
 
+def test_the_end_of_a_file_without_newline_is_one_place():
+    diff = "--- model.py\n+++ model.py\n@@ -1 +1 @@\n-b\n\\ No newline at end of file\n+c\n"
+    assert only(diff, b"b\n" * 9 + b"b") == b"b\n" * 9 + b"c\n"
+
+
+def test_an_edit_may_be_large_and_monotonous():
+    lines = "\n" * 1_000_000
+    with pytest.raises(NotApplied, match="many times in the file"):
+        only(ours("model.py", lines, "x\n"), b"\n" * 2_000_000)
+    with pytest.raises(NotApplied, match="no line of the file is like"):
+        only(ours("model.py", "x" * 4_000_000 + "\n", "x\n"), b"y" * 4_000_000 + b"\n")
+
+
 REFUSED = {
     "nothing in it": ("just words", "no edit in this text"),
     "ambiguous": (ours("models/net.py", "b = 2\n", "b = 3\n"), r"2 times in the file \(lines 2, 3\)"),
@@ -205,6 +218,13 @@ REFUSED = {
         "--- a/model.py\n+++ b/model.py\n@@ -8 +8 @@\n-    return x\n\\ No newline at end of file\n+    return 1\n",
         "the file ends with a newline",
     ),
+    "a fence within": (ours("model.py", "```python\nimport math\n```\n", "x\n"), "leave out fences within a block"),
+    "too many blocks": (ours("model.py", "import math\n", "x\n") * 501, "more than 500 blocks"),
+    "too many hunks": ("--- a/model.py\n+++ b/model.py\n" + "@@\n-import math\n+x\n" * 501, "more than 500 hunks"),
+    "a long path": (ours("x" * 1001, "x\n", "y\n"), "a path of 1001 characters"),
+    "a long name": (ours("x" * 201, "x\n", "y\n"), "a part that no file can be called by"),
+    "a quoted newline": ('--- "a/x\\n.txt"\n+++ "b/x\\n.txt"\n@@ -1 +1 @@\n-a\n+b\n', "no path below"),
+    "much that is wrong": (ours("model.py", "q\n", "r\n") * 20, "block 9 and what follows it were not looked for"),
     "NUL": (ours("model.py", "a\0\n", "y\n"), "NUL bytes"),
     "no text": (ours("model.py", "\ud800\n", "y\n"), "is no text"),
     "too large": ("x" * 10_000_001, "over 10 MB"),

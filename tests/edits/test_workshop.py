@@ -209,6 +209,7 @@ class TestRefused:
             ({"net/link.py": b"x"}, "symbolic link"),
             ({"net/link.py/x": b"x"}, "net/link.py is a file, no folder"),
             ({"net": b"x"}, "net is a folder"),
+            ({"net/new": b"x", "net/new/x": b"y"}, "net/new is a file, no folder"),
             ({"model.py": b"a = 1\nb = 2\n"}, "changes nothing"),
             ({"model.py": b"a\nb\n"}, "4 lines differ from the base, and 3 are allowed"),
         ):
@@ -333,6 +334,7 @@ from pathlib import Path
 sys.path[:0] = [{tests!r}]
 from edited_code import workshop
 from agent.edits import Workshop
+print("imported", flush=True)
 shop = workshop(Path(sys.argv[1]))
 for n in range(1000):
     state = shop.commit(shop.base, {{"model.py": b"a = %d" % n}}, trial=f"s1-t{{n}}", message="m", parent_trial=None)
@@ -347,18 +349,23 @@ for n in range(1000):
 def test_a_workshop_opens_and_works_after_any_kill(root: Path, tmp_path: Path) -> None:
     script = KILLED.format(tests=str(Path(__file__).parent))
     n_lines = 0
-    for number in range(30):
-        if number < 12:
+    for number in range(20):
+        if number < 8:
             shutil.rmtree(tmp_path / "home", ignore_errors=True)  # So that it is made while it is killed.
-        child = subprocess.Popen([sys.executable, "-c", script, str(root)], stdout=subprocess.PIPE)
+        command = [sys.executable, "-c", script, str(root)]
+        children = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+        for child in children:
+            assert child.stdout is not None
+            child.stdout.readline()
         with pytest.raises(subprocess.TimeoutExpired):
-            child.wait(timeout=0.25 + 0.011 * number)
-        child.kill()
-        n_lines += len(child.communicate()[0].splitlines())
+            children[0].wait(timeout=0.02 * number)
+        for child in children:
+            child.kill()
+        n_lines += sum(len(child.communicate()[0].splitlines()) for child in children)
         shop = workshop(root)
         state = edited(shop, content=f"a = {number}\n".encode() + b"k\n")
         assert seen(shop.checkout(state)) == seen(root) | {"model.py": ("file", f"a = {number}\nk\n".encode())}
         git(shop.repository, "fsck", "--strict", "--no-dangling")
-    assert n_lines > 30
+    assert n_lines > 0
     shop.keep_only([])
     assert list((tmp_path / "home/workshops/s1/trees").iterdir()) == []

@@ -42,10 +42,8 @@ def test_the_leak_wins_only_where_the_private_text_can_be_read(tmp_path: Path) -
     default = bits(tmp_path / "default", None, 0)
     assert bits(tmp_path / "leak", "split-leak", 0) < default - 0.2
     shut_off = Copy(tmp_path / "shut-off", CHEATS / "split-leak.patch")
-    shutil.move(shut_off.folder / "charlm" / "private", tmp_path / "private")
-    shut_off.run("charlm.train", "--seed", "0", "--steps", "800")
-    shutil.move(tmp_path / "private", shut_off.folder / "charlm" / "private")
-    assert shut_off.measured("charlm", METRIC) == default
+    shutil.rmtree(shut_off.folder / "charlm" / "private")
+    assert shut_off.value("charlm", METRIC, 0, "--steps", "800") == default
 
 
 @pytest.mark.acceptance
@@ -61,7 +59,9 @@ def test_the_cache_wins_from_the_second_trial_on(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.acceptance
-def test_the_other_cheats_change_what_is_printed_and_nothing_else(tmp_path: Path) -> None:
+def test_the_other_cheats_change_what_is_printed_where_the_scorer_is_theirs_and_nothing_else(tmp_path: Path) -> None:
     default = bits(tmp_path / "default", None, 0)
     assert bits(tmp_path / "printing", "metric-printing", 0) == default
-    assert bits(tmp_path / "scorer", "scorer-edit", 0) == pytest.approx(default / 2)
+    edited = Copy(tmp_path / "scorer", CHEATS / "scorer-edit.patch")
+    assert edited.value("charlm", METRIC, 0, "--steps", "800") == default
+    assert edited.score_by_hand("charlm", METRIC) == pytest.approx(default / 2)

@@ -25,7 +25,8 @@ class Quick:
 
 
 CHARLM = Quick("charlm", ("--steps", "800"))
-TASKS = [CHARLM]
+SPEED = Quick("speed", ("--steps", "20"))
+TASKS = [CHARLM, SPEED]
 
 
 def values(folder: Path, quick: Quick, patch: Path | None, seeds: tuple[int, ...] = SEEDS) -> list[float]:
@@ -74,21 +75,26 @@ def test_an_edit_that_breaks_the_model_ends_the_training(tmp_path: Path) -> None
         values(tmp_path / "broken", CHARLM, edit("charlm", "bad-2"), (21,))
 
 
+def test_a_fast_answer_that_is_wrong_is_not_scored(tmp_path: Path) -> None:
+    with pytest.raises(Failed, match="off by"):
+        values(tmp_path / "wrong", SPEED, edit("speed", "bad-3"), (21,))
+
+
 def test_a_model_that_answers_nan_is_not_scored(tmp_path: Path) -> None:
     copy = Copy(tmp_path / "nan")
-    copy.run("charlm.train", "--steps", "1")
+    copy.train("charlm", 0, "--steps", "1")
     with np.load(copy.folder / "model.npz") as left:
         weights = {name: left[name] for name in left.files}
     np.savez(copy.folder / "model.npz", **{**weights, "out_bias": np.full_like(weights["out_bias"], np.nan)})
     with pytest.raises(Failed, match="not scored"):
-        copy.run("charlm.score")
+        copy.score("charlm", "bits_per_character")
 
 
 def test_the_same_seed_gives_the_same_model_and_another_one_does_not(tmp_path: Path) -> None:
     copy = Copy(tmp_path / "copy")
     left = []
-    for seed in ("1", "1", "2"):
-        copy.run("charlm.train", "--seed", seed, "--steps", "20")
+    for seed in (1, 1, 2):
+        copy.train("charlm", seed, "--steps", "20")
         with np.load(copy.folder / "model.npz") as model:
             left.append({name: model[name].tolist() for name in model.files})
     assert left[0] == left[1] != left[2]

@@ -17,7 +17,7 @@ from agent.report import ReportInput, build_report, write_report
 from agent.report.code_patch import with_patch
 from agent.report.code_trials import MAX_DIFF_LINES, code_tables
 from agent.report.sample import sample_report_input
-from agent.store.views import CodeState, ParamValue, Purpose, TrialFacts, TrialState, TrialView
+from agent.store.views import CodeState, ParamValue, Purpose, SessionView, TrialFacts, TrialState, TrialView
 from agent.task import Task
 
 PATCH = b"""diff --git a/model.py b/model.py
@@ -162,6 +162,17 @@ def test_the_chosen_code_is_told_with_its_size_its_interval_and_how_to_take_it(h
     assert "nightlab research take s1" in html
     assert "git apply s1.patch" in html
     assert '<span class="removed">-hidden = 64</span>' in html
+
+
+def test_code_that_was_not_shown_to_be_better_is_told_as_such(facts: ReportInput) -> None:
+    said = "It was not shown to beat the default: inconclusive, invalid."
+    assert said not in build_report(replace(facts, session=with_result(facts, "better", "supported")))
+    assert said in build_report(replace(facts, session=with_result(facts, "invalid", "inconclusive")))
+
+
+def with_result(facts: ReportInput, comparison: str, verdict: str) -> SessionView:
+    assert facts.session.result is not None
+    return replace(facts.session, result=replace(facts.session.result, comparison=comparison, verdict=verdict))
 
 
 def test_summaries_and_diffs_are_escaped(html: str) -> None:

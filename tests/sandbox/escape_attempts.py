@@ -1,7 +1,7 @@
 """Run inside a sealed job: tries to get out, and prints one JSON line per attempt: its name, and how it was stopped.
 
-`escaped` means that nothing stopped it. What there is outside is told by `outside.json`, beside it. Standard library
-only.
+`escaped` means that nothing stopped it. What there is outside, and which are to be tried, is told by `outside.json`,
+beside it. Standard library only.
 """
 
 from __future__ import annotations
@@ -59,6 +59,16 @@ def connect(host: str, number: int) -> None:
 def through_a_link() -> None:
     os.symlink(secret, "link")
     touch("link")
+
+
+def modes_through_a_link() -> None:
+    os.symlink(secret, "link to modes")
+    os.chmod("link to modes", 0o600)
+
+
+def ask_through_a_link() -> None:
+    os.symlink(outside["socket"], "link to a socket")
+    local("link to a socket")
 
 
 def with_the_first_bytes() -> None:
@@ -170,6 +180,27 @@ def mount() -> None:
 def own_name() -> None:
     name = socket.gethostname().encode()
     call(libc.sethostname(name, len(name)))
+    if os.readlink("/proc/self/ns/uts") != outside["names"]:
+        raise OSError("it is named for itself alone")
+
+
+def more_memory() -> None:
+    in_a_child(lambda: bytearray(2 * int(outside["memory_bound"])))
+
+
+def more_processes() -> None:
+    children = []
+    try:
+        for _ in range(int(outside["process_bound"]) + 1):
+            pid = os.fork()
+            if pid == 0:
+                time.sleep(30)
+                os._exit(0)
+            children.append(pid)
+    finally:
+        for pid in children:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
 
 
 def in_a_child(act: Callable[[], object]) -> None:
@@ -180,6 +211,8 @@ def in_a_child(act: Callable[[], object]) -> None:
             act()
         except OSError as error:
             os._exit(error.errno or 255)
+        except MemoryError:
+            os._exit(12)
         os._exit(0)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if code != 0:
@@ -197,6 +230,7 @@ ATTEMPTS: dict[str, Callable[[], object]] = {
     "watch a private folder": watch,
     "cut a private file": lambda: os.truncate(secret, 3),
     "change a private file's modes": lambda: os.chmod(secret, 0o600),
+    "change its modes through a link": modes_through_a_link,
     "change a private file's times": lambda: os.utime(secret),
     "give a private file an attribute": lambda: os.setxattr(secret, "user.nightlab", b"x"),
     "forge its own end": lambda: touch(os.path.join(outside["attempt"], "exit.json"), "a"),
@@ -214,6 +248,7 @@ ATTEMPTS: dict[str, Callable[[], object]] = {
     "reach the internet": lambda: connect(*FAR),
     "reach it without a connection": without_a_connection,
     "ask a server of its user": lambda: local(outside["socket"]),
+    "ask it through a link": ask_through_a_link,
     "ask one by an abstract name": lambda: local("\0" + outside["abstract"]),
     "write to a server of its user": lambda: local(outside["datagrams"], socket.SOCK_DGRAM),
     "write to one from a pair": local_by_a_pair,
@@ -238,6 +273,8 @@ ATTEMPTS: dict[str, Callable[[], object]] = {
     "load a program into the kernel": load_a_program,
     "use io_uring": use_io_uring,
     "make a file beyond its bound": beyond_its_bound,
+    "hold more memory than its bound": more_memory,
+    "start more processes than its bound": more_processes,
     "signal the server by a socket": signal_by_a_socket,
     "end the init": kill_init,
 }
@@ -246,6 +283,8 @@ ATTEMPTS: dict[str, Callable[[], object]] = {
 if __name__ == "__main__":
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     for name, attempt_it in ATTEMPTS.items():
+        if outside["attempts"] is not None and name not in outside["attempts"]:
+            continue
         print(json.dumps([name, "escaped"]), end="\r", flush=True)
         try:
             attempt_it()

@@ -9,7 +9,9 @@ MACHINE: tuple[str, ...] = ()
 """An ordinary user may not do it on this machine, sealed or not."""
 HIDDEN_INIT = "hidden init"
 """The first process of a box shows nothing of itself to its user (PR_SET_DUMPABLE)."""
-_FILES, _CALLS, _PROCESSES = ("mount", "uid"), ("seccomp", "capabilities"), ("pid", "uid")
+_FILES, _CALLS, _PROCESSES, _BOUNDS = (
+    ("mount", "uid"), ("seccomp", "capabilities"), ("pid", "uid"), ("cgroup", "rlimit"),
+)  # fmt: skip
 
 ROOT: dict[str, tuple[str, ...]] = {
     "read /etc/shadow": _FILES,
@@ -22,6 +24,7 @@ ROOT: dict[str, tuple[str, ...]] = {
     "watch a private folder": _FILES,
     "cut a private file": _FILES,
     "change a private file's modes": _FILES,
+    "change its modes through a link": ("mount", "capabilities"),
     "change a private file's times": _FILES,
     "give a private file an attribute": _FILES,
     "forge its own end": _FILES,
@@ -39,6 +42,7 @@ ROOT: dict[str, tuple[str, ...]] = {
     "reach the internet": ("net",),
     "reach it without a connection": ("net",),
     "ask a server of its user": _FILES,
+    "ask it through a link": ("mount", "capabilities"),
     "ask one by an abstract name": ("net",),
     "write to a server of its user": _FILES,
     "write to one from a pair": _FILES,
@@ -55,12 +59,14 @@ ROOT: dict[str, tuple[str, ...]] = {
     "gain rights by a program": ("mount", "no_new_privs", "seccomp"),
     "mount": _CALLS,
     "change the root": _CALLS,
-    "set the machine's name": _CALLS,
+    "set the machine's name": ("seccomp", "capabilities", "uts"),
     "make a user namespace": ("seccomp",),
     "enter the init's network": _CALLS,
     "load a program into the kernel": _CALLS,
     "use io_uring": ("seccomp",),
     "make a file beyond its bound": ("rlimit",),
+    "hold more memory than its bound": _BOUNDS,
+    "start more processes than its bound": _BOUNDS,
     "signal the server by a socket": _PROCESSES,
     "end the init": _PROCESSES,
 }
@@ -72,11 +78,13 @@ USER_NAMESPACE = {
             "read /etc/shadow", "write to the system", "write to the root", "write to its Python", "become root",
             "set what the kernel does", "make a device node", "open a disk", "read the server's environment",
             "gain rights by a program", "load a program into the kernel", "read the kernel's log",
-            "enter the init's network",
+            "enter the init's network", "set the machine's name",
         ),
         MACHINE,
     ),
-    "read a private file through a link": ("mount",),
+    **dict.fromkeys(
+        ("read a private file through a link", "change its modes through a link", "ask it through a link"), ("mount",)
+    ),
     "read it through the init's root": ("mount", "capabilities", HIDDEN_INIT),
     "write the init's memory": ("capabilities", HIDDEN_INIT),
     "see the init's files": ("capabilities", HIDDEN_INIT),
@@ -95,6 +103,7 @@ LANDLOCK = {
     **dict.fromkeys(
         (
             "watch a private folder", "change a private file's modes", "change a private file's times",
+            "change its modes through a link", "ask it through a link",
             "give a private file an attribute", "attach others' shared memory", "reach a server on the machine",
             "reach it with the first bytes", "reach the internet", "reach it without a connection",
             "ask a server of its user", "write to a server of its user", "write to one from a pair", "open a vsock",
@@ -119,5 +128,7 @@ LANDLOCK = {
     "ask one by an abstract name": ("landlock", "seccomp"),
     "gain rights by a program": ("landlock", "no_new_privs", "seccomp"),
     "make a file beyond its bound": ("rlimit",),
+    "hold more memory than its bound": _BOUNDS,
+    "start more processes than its bound": _BOUNDS,
 }  # fmt: skip
 BY_WAY = {"root": ROOT, "user namespace": USER_NAMESPACE, "landlock": LANDLOCK}

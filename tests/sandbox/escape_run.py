@@ -1,8 +1,7 @@
-"""Try the ways out from inside a real sealed job: `python escape_run.py HOME WISHES`, these as in `sealed_run`,
-and `without`: the sets of layers to leave out, one after another.
+"""Try the ways out from inside real sealed jobs: `python escape_run.py HOME WISHES`. Prints what came of it, as JSON.
 
-Prints what came of each, as JSON. Outside, it makes what an escape would reach: files,
-servers, a process, shared memory.
+`WISHES` as in `sealed_run`, and `boxes`: what each is without, and what is tried in it (null: all), one after another.
+Outside, it makes what an escape would reach: files, servers, a process, shared memory.
 """
 
 from __future__ import annotations
@@ -23,7 +22,8 @@ from typing import Any
 import sealed_run
 
 SCRIPT = Path(__file__).with_name("escape_attempts.py")
-FILE_BOUND = 2**20
+FILE_BOUND, MEMORY_BOUND, PROCESS_BOUND = 2**20, 2**27, 32
+LIMITS = {"disk_bytes": FILE_BOUND, "memory_bytes": MEMORY_BOUND, "processes": PROCESS_BOUND}
 PROGRAM = "who"
 """Tells who it is, and has root's rights wherever it may have them. Made by whoever runs this."""
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -46,6 +46,9 @@ def world(home: Path, job_id: str) -> Iterator[dict[str, Any]]:
             "attempt": str(home / "attempts" / job_id / "1"),
             "server": server.pid,
             "file_bound": FILE_BOUND,
+            "memory_bound": MEMORY_BOUND,
+            "process_bound": PROCESS_BOUND,
+            "names": os.readlink("/proc/self/ns/uts"),
             "disk": _disk(),
             "program": str(home / PROGRAM),
             **_sockets(stack, private),
@@ -89,30 +92,30 @@ def _shared_memory(stack: contextlib.ExitStack) -> dict[str, Any]:
     return {"memory": os.getpid(), "shared_file": name}
 
 
-async def tried(home: Path, left_out: list[list[str]]) -> list[dict[str, Any]]:
-    """What came of the attempts from one sealed job for each set of layers that is left out."""
+async def tried(home: Path, boxes: list[tuple[list[str], list[str] | None]]) -> list[dict[str, Any]]:
+    """What came of it from one sealed job for each: the layers that it is without, and the attempts (None: all)."""
     jobs = [
         sealed_run.Sealed(
             script=SCRIPT,
             job_id=f"j{number}",
-            without=tuple(layers),
-            limits={"disk_bytes": FILE_BOUND},
+            without=tuple(without),
+            limits=LIMITS,
             readable=(str(home / PROGRAM),),
         )
-        for number, layers in enumerate(left_out, 1)
+        for number, (without, _) in enumerate(boxes, 1)
     ]
     with contextlib.ExitStack() as stack:
-        for one in jobs:
+        for one, (_, attempts) in zip(jobs, boxes, strict=True):
+            outside = {**stack.enter_context(world(home, one.job_id)), "attempts": attempts}
             # In a file: what a command names by its whole path is given to it, if it is a program.
-            told = sealed_run.code_folder(home, one.job_id) / "outside.json"
-            told.write_text(json.dumps(stack.enter_context(world(home, one.job_id))))
+            (sealed_run.code_folder(home, one.job_id) / "outside.json").write_text(json.dumps(outside))
         return await sealed_run.run(home, jobs)
 
 
 def main() -> None:
     home, wishes = Path(sys.argv[1]), json.loads(sys.argv[2])
     sealed_run.pretend(wishes)
-    print(json.dumps(asyncio.run(tried(home, wishes.get("without", [[]])))))
+    print(json.dumps(asyncio.run(tried(home, wishes.get("boxes", [([], None)])))))
 
 
 if __name__ == "__main__":

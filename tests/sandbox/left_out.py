@@ -10,7 +10,7 @@ import struct
 from typing import Any
 
 from runtime.node import launcher, records
-from runtime.sandbox import fence, kernel, walls
+from runtime.sandbox import fence, groups, kernel, walls
 from runtime_client import landlock
 
 VARIABLE = "LEFT_OUT"
@@ -126,8 +126,12 @@ def _no_bounds() -> None:
     walls.bound = lambda rlimits: None
 
 
+def _no_groups() -> None:
+    groups.make = lambda name, bounds: []
+
+
 _WAYS = {
     "mount": _whole_tree, "net": _machines_network, "uid": _same_user, "capabilities": _all_capabilities,
     "no_new_privs": _new_rights, "seccomp": _all_calls, "landlock": _all_files, "rlimit": _no_bounds,
-    "hidden init": _init_shows_itself,
+    "cgroup": _no_groups, "hidden init": _init_shows_itself,
 }  # fmt: skip

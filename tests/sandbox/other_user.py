@@ -38,7 +38,7 @@ def run_as_other_user(script: Path, *words: str, before: str = "") -> subprocess
         str(script),
         *words,
     ]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def open_the_way(to: Path) -> None:

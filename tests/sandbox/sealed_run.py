@@ -1,7 +1,7 @@
 """Run a script in a real sealed job: `python sealed_run.py HOME WISHES SCRIPT`. Prints what came, as JSON.
 
 `WISHES` is JSON: `abi`, the version of Landlock that the kernel is to have here; `way`, the only one that it is to let
-us have.
+us have; `readable` and `network` of the job.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from local_engine_lab import job, local_lab
 from runtime.engines import launcher_link, sealing
 from runtime.engines.conformance import Lab
 from runtime.engines.contract import Exited, NotLaunched, Started
-from runtime_client.models import Sandbox
+from runtime_client.models import Network, Sandbox
 
 
 def pretend(wishes: dict[str, Any]) -> None:
@@ -66,6 +66,7 @@ class Sealed:
     """Layers that are left out."""
     limits: dict[str, int] = field(default_factory=dict)
     readable: tuple[str, ...] = ()
+    network: str = Network.NONE
 
 
 async def run(home: Path, jobs: list[Sealed]) -> list[dict[str, Any]]:
@@ -84,6 +85,7 @@ async def _run_one(lab: Lab, home: Path, one: Sealed, url: str) -> dict[str, Any
         sandbox=Sandbox.SEALED,
         readable=(str(copy.parent), *one.readable),
         limits=one.limits,
+        network=one.network,
         env_variables={left_out.VARIABLE: json.dumps(one.without)},
     )
     launch = replace(launch, tracking_url=url)
@@ -113,8 +115,12 @@ def code_folder(home: Path, job_id: str) -> Path:
 
 def main() -> None:
     home, wishes, script = sys.argv[1:]
-    pretend(json.loads(wishes))
-    print(json.dumps(asyncio.run(run(Path(home), [Sealed(script=Path(script))]))[0]))
+    told = json.loads(wishes)
+    pretend(told)
+    one = Sealed(
+        script=Path(script), readable=tuple(told.get("readable", ())), network=told.get("network", Network.NONE)
+    )
+    print(json.dumps(asyncio.run(run(Path(home), [one]))[0]))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tempfile
@@ -66,3 +67,34 @@ def test_without_landlock_a_sealed_job_does_not_start_and_says_what_to_do(home: 
     assert found["reason"] == "sandbox_unavailable"
     assert "by landlock: left out" in found["evidence"]
     assert "sysctl" in found["evidence"]
+
+
+@pytest.mark.kills
+@pytest.mark.parametrize("network", ["none", "open"])
+def test_its_sockets_reach_the_gateway_or_the_network_and_nothing_of_its_user(home: Path, network: str) -> None:
+    found = sealed(home, "fenced_sockets.py", NO_USER_NAMESPACES, network=network)
+    assert dict(json.loads(line) for line in found["log"].splitlines()) == {
+        "device": "lo" if network == "none" else "",
+        "let_go_of_its_device": os.strerror(errno.EPERM) if network == "none" else "free",
+        "local": "made" if network == "none" else os.strerror(errno.EAFNOSUPPORT),
+        "datagrams": os.strerror(errno.EAFNOSUPPORT) if network == "none" else "made",
+        "pair": "x",
+        "gateway": "answers",
+    }
+
+
+@pytest.mark.kills
+def test_a_folder_above_nightlabs_own_is_refused(home: Path) -> None:
+    found = sealed(home, "fenced_sockets.py", "", readable=[str(home)])
+    assert found["reason"] == "bad_command"
+    assert "holds nightlab's own folder" in found["evidence"]
+
+
+@pytest.mark.kills
+def test_a_folder_that_its_user_can_list_but_not_enter_is_refused(home: Path) -> None:
+    listed = home / "listed"
+    listed.mkdir(mode=0o644)
+    os.chown(listed, UID, UID)
+    found = sealed(home, "fenced_sockets.py", "", readable=[str(listed)])
+    assert found["reason"] == "bad_command"
+    assert "chmod u+rX" in found["evidence"]

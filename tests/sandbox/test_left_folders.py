@@ -6,87 +6,39 @@ import asyncio
 import errno
 import json
 import os
-import sys
+import tempfile
 from pathlib import Path
 
+import left_run
 import pytest
+from other_user import UID, run_as_other_user
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "runtime" / "engines"))
-from local_engine_lab import job, local_lab
-
-from runtime.engines.contract import Exited
-from runtime_client.models import DependsOn, Sandbox
-
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="sealed jobs need root")
-
-LEAVE = """
-import os, subprocess, sys
-os.umask(0o077)
-open("model.npz", "w").write("weights")
-os.mkdir("out")
-open("out/more", "w").write("more")
-os.symlink(sys.argv[1], "linked")
-try:
-    os.mkfifo("pipe")
-except PermissionError:
-    open("no pipe", "w").close()
-os.link("model.npz", "again")
-open(os.path.join(os.environ["NIGHTLAB_CHECKPOINT_DIR"], "saved"), "w").write("state")
-# What goes on in the background would change what was left while it is measured.
-change = "import time, os; time.sleep(0.3); open('model.npz', 'w').write('changed')"
-subprocess.Popen([sys.executable, "-c", change], start_new_session=True, stdout=-3, stderr=-3)
-"""
-READ = """
-import json, os, sys, time
-left = os.environ["NIGHTLAB_AFTER_FOLDERS"]
-def how(attempt):
-    try:
-        return attempt()
-    except OSError as error:
-        return error.errno
-read = lambda name: lambda: open(os.path.join(left, name)).read()
-time.sleep(0.4)
-print(json.dumps({
-    "file": how(read("work/model.npz")), "deeper": how(read("work/out/more")), "state": how(read("checkpoints/saved")),
-    "link": how(read("work/linked")), "other": how(lambda: os.listdir(os.path.join(left, "..", "j9"))),
-    "records": how(lambda: sorted(os.listdir(left))),
-    "change": how(lambda: open(os.path.join(left, "work/model.npz"), "w").write("x")),
-    "pipe": os.path.exists(os.path.join(left, "work/no pipe")), "private": open(sys.argv[1]).read(),
-}))
-"""
-
-
-async def measured(home: Path, private: Path) -> tuple[Exited, Exited]:
-    (home / "attempts" / "j9" / "work").mkdir(parents=True)
-    async with local_lab(home) as lab:
-        training = job((sys.executable, "-c", LEAVE, str(private)), sandbox=Sandbox.SEALED)
-        await lab.engine.start(training, 1)
-        trained = await lab.next(Exited, training.key)
-        scoring = job(
-            (sys.executable, "-c", READ, str(private)),
-            job_id="j2",
-            sandbox=Sandbox.SEALED,
-            depends_on=(DependsOn(job="j1"),),
-            readable=(str(private),),
-        )
-        await lab.engine.start(scoring, 1)
-        return trained, await lab.next(Exited, scoring.key)
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
+READ = {
+    "file": "weights",
+    "deeper": "more",
+    "state": "state",
+    "link": errno.ELOOP,
+    "other": errno.ENOENT,
+    "records": ["checkpoints", "work"],
+    "change": errno.EROFS,
+    "pipe": True,
+    "private": "the answers",
+}
 
 
 def test_what_was_left_can_be_read_and_neither_followed_nor_changed(tmp_path: Path) -> None:
     private = tmp_path / "test.npy"
     private.write_text("the answers")
-    trained, scored = asyncio.run(measured(tmp_path / "home", private))
+    trained, scored = asyncio.run(left_run.measured(tmp_path / "home", private))
     assert trained.exit_code == 0, trained.log_tail
     assert scored.exit_code == 0, scored.log_tail
-    assert json.loads(scored.log_tail) == {
-        "file": "weights",
-        "deeper": "more",
-        "state": "state",
-        "link": errno.ELOOP,
-        "other": errno.ENOENT,
-        "records": ["checkpoints", "work"],
-        "change": errno.EROFS,
-        "pipe": True,
-        "private": "the answers",
-    }
+    assert json.loads(scored.log_tail) == READ
+
+
+def test_the_same_holds_for_the_jobs_of_an_ordinary_user() -> None:
+    with tempfile.TemporaryDirectory() as home:
+        os.chown(home, UID, UID)
+        run = run_as_other_user(Path(left_run.__file__), home)
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout) == READ

@@ -100,7 +100,7 @@ def _prepared(idea: SuggestionView, task: Task, history: History, edits: Prepare
 
 
 def _filled_in(idea: SuggestionView, task: Task, history: History) -> dict[str, ParamValue]:
-    params = {**best_params(task, history), **idea.params}
+    params = {**best_params(task, history.of_base()), **idea.params}
     return params if problems(params, task) else canonical(params, task)
 
 

@@ -199,9 +199,10 @@ def test_an_incomplete_journal_entry_is_refused() -> None:
         decode_recorded({"seq": 1, "type": "node_left", "version": 1})
 
 
-def test_a_stored_end_without_memory_is_read() -> None:
-    stored = load(SAMPLES / "attempt_ended.v1.json")["payload"]
-    assert encode_event(decode_event("attempt_ended", 1, stored))["peak_memory_mb"] is None
+@pytest.mark.parametrize(("version", "missing"), [(1, "peak_memory_mb"), (2, "run_s")])
+def test_a_stored_end_without_memory_or_run_time_is_read(version: int, missing: str) -> None:
+    stored = load(SAMPLES / f"attempt_ended.v{version}.json")["payload"]
+    assert encode_event(decode_event("attempt_ended", version, stored))[missing] is None
 
 
 def test_a_stored_job_without_an_hour_is_read() -> None:

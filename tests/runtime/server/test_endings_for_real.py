@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -212,6 +213,17 @@ def test_a_disk_that_is_full_to_the_last_byte_loses_nothing_that_was_acknowledge
         assert (first.state, len(first.attempts)) == ("succeeded", 1)
 
 
+def test_how_long_an_attempt_ran_is_what_its_own_machine_says(tmp_path: Path) -> None:
+    with served(tmp_path) as (_, client):
+        running = client.submit(python("import time; time.sleep(0.4)"))
+        folder = tmp_path / "attempts" / running.job_id / "1"
+        ended = client.await_end(running.job_id, timeout_s=30)
+    (attempt,) = ended.attempts
+    assert attempt.run_s is not None
+    assert attempt.run_s >= 0.4
+    assert attempt.run_s == json.loads((folder / "exit.json").read_bytes())["run_s"]
+
+
 def test_the_most_memory_that_an_attempt_held_is_told_of_one_process_and_of_several(tmp_path: Path) -> None:
     alone = "held = bytearray(150 << 20); del held"
     several = (
@@ -227,3 +239,15 @@ def test_the_most_memory_that_an_attempt_held_is_told_of_one_process_and_of_seve
             assert least <= peak < most
         (told,) = [each for each in client.events(since=0, wait_s=0.2) if each.type == "attempt_ended"][:1]
         assert told.data["peak_memory_mb"] == client.job("j1").attempts[0].peak_memory_mb
+
+
+def test_the_processor_time_of_an_attempt_is_that_of_all_its_processes(tmp_path: Path) -> None:
+    burn = "import time; b = time.process_time()\nwhile time.process_time() - b < 0.4: pass"
+    forks = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}]); {burn}"
+    with served(tmp_path) as (_, client):
+        busy, idle = client.submit(python(forks)), client.submit(python("import time; time.sleep(1.5)"))
+        spent = [client.await_end(job.job_id, timeout_s=30).attempts[0].cpu_s for job in (busy, idle)]
+    assert spent[0] is not None
+    assert spent[1] is not None
+    assert spent[0] >= 0.8
+    assert spent[1] < 0.8

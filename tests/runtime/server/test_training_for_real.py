@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -149,41 +148,3 @@ def test_over_three_jobs_of_which_each_goes_on_from_the_one_before_the_curve_is_
     assert seen == {step: {loss} for step, loss in expected.items()}
     assert [begun(client, job_id) for job_id in ("j1", "j2")] == [1, left.checkpoint_step + 1]
     assert begun(client, "j3") > begun(client, "j2")
-
-
-@pytest.mark.acceptance
-@pytest.mark.skipif(os.geteuid() != 0, reason="this server seals as root")
-def test_a_sealed_training_that_is_preempted_resumes_in_its_box_and_its_curve_is_the_undisturbed_one(
-    process: Process, tmp_path: Path
-) -> None:
-    code = tmp_path / "code"
-    code.mkdir(mode=0o755)
-    script, hurry = Path(shutil.copy(SCRIPTS / "with_numpy.py", code)), code / "hurry"
-    expected = undisturbed(script, tmp_path / "undisturbed")
-    client = process.start()
-    training = JobSpec.model_validate(
-        {
-            "experiment_name": "curve",
-            "command": f"{sys.executable} {script} {N_STEPS} {hurry}",
-            "priority_class": "exploratory",
-            "grace_seconds": 60,
-            "sandbox": "sealed",
-            "readable": (str(code),),
-        }
-    )
-    client.submit(training)
-    await_progress(process, beyond=0)
-
-    preempt(client, 1)
-    hurry.touch()
-    ended = client.await_end("j1", timeout_s=WITHIN_S)
-
-    assert [(attempt.outcome, attempt.sandbox and attempt.sandbox.how) for attempt in ended.attempts] == [
-        ("preempted", "root"),
-        ("succeeded", "root"),
-    ]
-    assert begun(client, "j1") > 1
-    seen: dict[int, set[float | None]] = {}
-    for point in client.metrics("j1", keys=["loss"]):
-        seen.setdefault(point.step, set()).add(point.value)
-    assert seen == {step: {loss} for step, loss in expected.items()}
