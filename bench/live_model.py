@@ -39,10 +39,12 @@ from runtime_client.models import JobSpec
 
 URL = "NIGHTLAB_TEST_MODEL_URL"
 NAME = "NIGHTLAB_TEST_MODEL"
+RUNG = "NIGHTLAB_TEST_MODEL_RUNG"
+"""By which the model is asked; a JSON schema where it is not set, since small servers hold their models to that."""
 N_DEVICES = 4
 BATCH = 2
 """Trials that a question asks for."""
-CALL_S = 120.0
+CALL_S = 180.0
 """Virtual seconds from a question to its answer: about what the small model takes on a busy core."""
 RUN_S = (60.0, 180.0)
 """Shortest and longest training, in virtual seconds."""
@@ -61,8 +63,8 @@ def served_model() -> dict[str, object]:
         urllib.request.urlopen(f"{url.rstrip('/')}/models", timeout=20).close()
     except (OSError, ValueError, urllib.error.URLError) as error:
         raise Unavailable(f"{url}, of {URL}, does not answer: {error}") from error
-    name = os.environ.get(NAME, "qwen")
-    return {"name": name, "base_url": url, "context_tokens": 4096, "max_tokens": 512, "batch": BATCH}
+    name, rung = os.environ.get(NAME, "qwen"), os.environ.get(RUNG, "schema")
+    return {"name": name, "base_url": url, "rung": rung, "context_tokens": 4096, "max_tokens": 512, "batch": BATCH}
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,9 +40,9 @@ def lost_turns_percent(quick: bool) -> Figure:
         control=100 * n_lost_calls / len(calls),
         n=len(turns),
         spread=(0.0, 100 * _upper(n_lost, len(turns))),
-        note=f"{n_lost} of {len(turns)} questions; control: {n_lost_calls} of {len(calls)} calls, after which the "
-        f"question was asked again; {n_of_model} trials came of it; a question took {took_s[len(took_s) // 2]:.0f} s, "
-        f"{took_s[-1]:.0f} at most; spread: to the upper 95 % bound",
+        note=f"{n_lost} of {len(turns)} questions, begun by {calls[0].rung}; control: {n_lost_calls} of {len(calls)} "
+        f"calls, after which the question was asked again; {n_of_model} trials came of it; a question took "
+        f"{took_s[len(took_s) // 2]:.0f} s, {took_s[-1]:.0f} at most; spread: to the upper 95 % bound",
     )
 
 

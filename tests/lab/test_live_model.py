@@ -34,12 +34,12 @@ def played(monkeypatch: pytest.MonkeyPatch, *plays: object) -> Played:
     with model_endpoint(*plays) as endpoint:  # type: ignore[arg-type]
         monkeypatch.setenv(URL, endpoint.base_url)
         model: dict[str, object] = {"name": "qwen", "base_url": endpoint.base_url, "batch": 2}
-        return play(a_table(), 0, n_trials=12, model=model)
+        return play(a_table(), 0, n_trials=20, model=model)
 
 
 def test_what_a_model_answers_becomes_trials_and_each_question_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     lived = played(monkeypatch, calls("answer", ALL_OF_IT))
-    assert (lived.n_search, lived.n_of_model > 0) == (12, True)
+    assert (lived.n_search, lived.n_of_model > 0) == (20, True)
     assert lived.asked
     assert all(one.value is not None for one in lived.asked)
     assert len(lived.calls) == len(lived.asked)
@@ -47,7 +47,7 @@ def test_what_a_model_answers_becomes_trials_and_each_question_is_kept(monkeypat
 
 def test_a_question_is_lost_when_none_of_its_calls_gives_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     lived = played(monkeypatch, says("so so"))
-    assert (lived.n_search, lived.n_of_model) == (12, 0)
+    assert (lived.n_search, lived.n_of_model) == (20, 0)
     assert {one.value for one in lived.asked} == {None}
     assert len(lived.calls) > len(lived.asked)
 
