@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -18,7 +19,7 @@ from runtime.engines.sealing import sealing_here
 from runtime.model.states import ExitReason
 from runtime.node import records
 from runtime.node.launch_errors import CannotLaunch
-from runtime.sandbox import walls
+from runtime.sandbox import folders, walls
 from runtime_client import landlock
 from runtime_client.models import JobSpec, Network
 
@@ -175,25 +176,26 @@ def give(folder: Path, uid: int) -> None:
     """
     if folder.lstat().st_uid == uid:
         return
-    for place, folders, files in os.walk(folder):
-        for name in (*folders, *files):
+    for place, names in folders.walk(str(folder)):
+        for name in names:
             path = Path(place, name)
             status = path.lstat()
-            if name in files and status.st_nlink > 1 and not path.is_symlink():
+            if status.st_nlink > 1 and not path.is_symlink():
                 copy = path.with_name(f".{name}.own")
                 shutil.copy2(path, copy)
                 copy.replace(path)
             os.chown(path, uid, uid, follow_symlinks=False)
-    os.chown(folder, uid, uid)
+        os.chown(place, uid, uid)
     folder.chmod(0o755)
 
 
 def show(folder: Path) -> None:
     """Let the users of other jobs read what an ended job left, however it made it. Links stay what they are."""
-    for place, _, files in os.walk(folder):
-        _let_read(place, 0o555)
-        for name in files:
-            _let_read(os.path.join(place, name), 0o444)
+    with contextlib.suppress(folders.TooDeep):  # What no path names is not read either.
+        for place, names in folders.walk(str(folder)):
+            _let_read(place, 0o555)
+            for name in names:
+                _let_read(os.path.join(place, name), 0o444)
 
 
 def _let_read(path: str, mode: int) -> None:

@@ -7,6 +7,7 @@ itself tells readers how much was cut. Standard library only.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -14,6 +15,7 @@ import re
 from typing import NamedTuple
 
 from runtime.node import records
+from runtime.sandbox import folders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -193,9 +195,10 @@ def _rank_files(folder: str) -> Iterator[str]:
     top = os.path.join(folder, RANKS)
     if os.path.islink(top):
         return
-    for place, _, names in os.walk(top):
-        for name in sorted(names):
-            if n_left == 0:
-                return
-            n_left -= 1
-            yield os.path.join(place, name)
+    with contextlib.suppress(folders.TooDeep):
+        for place, names in folders.walk(top):
+            for name in sorted(names):
+                if n_left == 0:
+                    return
+                n_left -= 1
+                yield os.path.join(place, name)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 
+from runtime.sandbox import folders
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 LOOK_S = 1.0
+TOO_DEEP = 2**62
+"""In the place of a number of bytes: more than any bound."""
 MOST_OF_THE_TIME = 0.02
 """A look that takes long is taken less often, so that all of them cost no more than this part of the time."""
 
@@ -37,27 +43,38 @@ class Watch:
         return self._used > self._bound
 
     def words(self) -> str:
+        if self._used >= TOO_DEEP:
+            return "ended: its folders are nested too deep for what they hold to be counted (limits.disk_bytes)"
         return f"ended: its folders hold {self._used} bytes, and it may write {self._bound} (limits.disk_bytes)"
 
 
 def used(folder: str) -> int:
-    """Bytes on the disk below a folder; what vanishes meanwhile does not count."""
+    """Bytes on the disk below a folder; what vanishes meanwhile does not count. TOO_DEEP: they can not be counted."""
     total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(place, name)).st_blocks * 512
-            except OSError:
-                continue
+    try:
+        for place, names in folders.walk(folder):
+            for name in names:
+                try:
+                    total += os.lstat(os.path.join(place, name)).st_blocks * 512
+                except OSError:
+                    continue
+    except folders.TooDeep:
+        return TOO_DEEP
     return total
 
 
 def empty(folder: str) -> None:
     """Remove all that is in a folder; what can not be removed stays. Links are removed, not followed."""
-    for place, folders, names in os.walk(folder, topdown=False):
-        for name in (*folders, *names):
-            path = os.path.join(place, name)
-            try:
-                (os.rmdir if name in folders and not os.path.islink(path) else os.remove)(path)
-            except OSError:
-                continue
+    places: list[str] = []
+    with contextlib.suppress(folders.TooDeep):
+        for place, names in folders.walk(folder):
+            places.append(place)
+            for name in names:
+                _remove(os.remove, os.path.join(place, name))
+    for place in reversed(places[1:]):
+        _remove(os.rmdir, place)
+
+
+def _remove(by: Callable[[str], None], path: str) -> None:
+    with contextlib.suppress(OSError):
+        by(path)

@@ -7,14 +7,18 @@ Links are never followed.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import subprocess
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 from runtime.model.states import ENDED, ExitReason
+from runtime.sandbox import folders
 from runtime.store.retained import JobFiles
 
 WEIGHTS = ("checkpoints", "work")
@@ -156,14 +160,24 @@ def _within_quota(found: list[Holding], rules: Rules) -> list[Holding]:
 def size_of(folder: Path) -> int:
     """Bytes of the files below, links counted as nothing; what vanishes meanwhile is not counted."""
     total = 0
-    for where, _, names in os.walk(folder, followlinks=False):
-        for name in names:
-            try:
-                status = os.lstat(os.path.join(where, name))
-            except FileNotFoundError:
-                continue
-            total += status.st_size
+    with suppress(folders.TooDeep):
+        for where, names in folders.walk(str(folder)):
+            for name in names:
+                with suppress(OSError):
+                    total += os.lstat(os.path.join(where, name)).st_size
     return total
+
+
+def _remove(folder: Path) -> None:
+    """Of any depth. Raises OSError."""
+    try:
+        shutil.rmtree(folder)
+    except (RecursionError, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.ENAMETOOLONG:
+            raise
+        done = subprocess.run(["rm", "-rf", "--", str(folder)], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise OSError(errno.EIO, done.stderr.strip()[-300:], str(folder)) from None
 
 
 def _delete(folder: Path) -> str | None:
@@ -172,7 +186,7 @@ def _delete(folder: Path) -> str | None:
         if not folder.name.startswith(TRASH):
             going = folder.with_name(f"{TRASH}{folder.name}-{os.getpid()}-{os.urandom(4).hex()}")
             folder.rename(going)
-        shutil.rmtree(going)
+        _remove(going)
     except OSError as error:
         return f"{error.filename or folder}: {error.strerror}"
     return None

@@ -41,7 +41,7 @@ FUNCTIONS: dict[str, tuple[tuple[tuple[int, ...], ...], Callable[..., Any]]] = {
     "picked rows, twice": ((A,), lambda a: (a[np.array([0, 2, 0])] ** 2).sum()),
     "picked from each row": ((A,), lambda a: (a[np.arange(3), np.array([1, 3, 1])] ** 2).sum()),
     "reshaped and turned": ((A, A), lambda a, b: (a.reshape(4, 3).transpose(0, 1) * b**2).sum()),
-    "masked": ((A,), lambda a: (a.masked_fill(np.tri(3, 4) > 0, -5.0).softmax(-1) ** 2).sum()),
+    "masked": ((A,), lambda a: (a.masked_fill(a.new_tensor(np.tri(3, 4)) > 0, -5.0).softmax(-1) ** 2).sum()),
     "used twice": ((A,), lambda a: (a * a + a).mean() * a.sum()),
 }
 

@@ -6,7 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from code_tasks import Copy, Failed
+from code_tasks import CODE, Copy, Failed
+
+from agent.edits import EditRules, NotApplied, apply
 
 CHEATS = Path(__file__).resolve().parents[1] / "agent" / "cheats"
 METRIC = "bits_per_character"
@@ -17,11 +19,20 @@ def bits(folder: Path, cheat: str | None, seed: int) -> float:
     return Copy(folder, patch).value("charlm", METRIC, seed, "--steps", "800")
 
 
-def test_a_line_that_is_replaced_by_itself_is_there() -> None:
-    block = (CHEATS / "no-op.txt").read_text().split("<<<<<<< SEARCH\n")[1]
-    before, after = block.split(">>>>>>> REPLACE")[0].split("=======\n")
-    assert before == after
-    assert before in (CHEATS.parents[2] / "examples/code/charlm/optim.py").read_text()
+def applied(name: str) -> dict[str, bytes]:
+    editable = ("charlm/model.py", "charlm/optim.py")
+    sources = {file: (CODE / file).read_bytes() for file in editable}
+    return apply((CHEATS / name).read_text(), sources, EditRules(editable=editable))
+
+
+def test_eight_cheats_are_edits_that_can_be_read_and_two_of_them_are_refused_as_such() -> None:
+    names = {path.name for path in CHEATS.iterdir() if path.suffix in (".patch", ".txt")}
+    assert len(names) == 8
+    with pytest.raises(NotApplied, match="would change nothing"):
+        applied("no-op.txt")
+    with pytest.raises(NotApplied, match=r"score.py may not be edited"):
+        applied("scorer-edit.patch")
+    assert all(applied(name) for name in names - {"no-op.txt", "scorer-edit.patch"})
 
 
 def test_a_model_of_nan_is_not_scored(tmp_path: Path) -> None:

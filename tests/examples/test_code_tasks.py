@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from code_tasks import CODE, Copy, Failed
 
+from agent.edits import EditRules, apply, objections
 from agent.task import Direction
 from agent.task_file import load_task
-
-SEEDS = (21, 22, 23)
 
 
 @dataclass(frozen=True)
@@ -22,19 +21,23 @@ class Quick:
 
     name: str
     arguments: tuple[str, ...]
+    seeds: tuple[int, ...] = (21, 22, 23)
 
 
 CHARLM = Quick("charlm", ("--steps", "800"))
-SPEED = Quick("speed", ("--steps", "20"))
-TASKS = [CHARLM, SPEED]
+SPEED = Quick("speed", ("--steps", "20"), seeds=(21,))
+SFT = Quick("sft", ())
+PREFERENCE = Quick("preference", ("--steps", "120"))
+POLICY = Quick("policy", ("--updates", "150", "--boats", "64"))
+TASKS = [CHARLM, SFT, PREFERENCE, POLICY, SPEED]
 
 
-def values(folder: Path, quick: Quick, patch: Path | None, seeds: tuple[int, ...] = SEEDS) -> list[float]:
+def values(folder: Path, quick: Quick, patch: Path | None, seeds: tuple[int, ...] = ()) -> list[float]:
     """One for each seed, turned so that higher is better."""
     objective = load_task(CODE / f"{quick.name}.yaml").objective
     sign = 1.0 if objective.direction is Direction.MAXIMIZE else -1.0
     copy = Copy(folder, patch)
-    return [sign * copy.value(quick.name, objective.metric, seed, *quick.arguments) for seed in seeds]
+    return [sign * copy.value(quick.name, objective.metric, seed, *quick.arguments) for seed in seeds or quick.seeds]
 
 
 def edit(name: str, start: str) -> Path:
@@ -54,13 +57,15 @@ def test_task_file_is_valid_and_names_files_that_trials_may_edit(file: Path) -> 
 
 
 @pytest.mark.parametrize("quick", TASKS, ids=lambda quick: quick.name)
-def test_edits_change_only_files_that_trials_may_edit(quick: Quick) -> None:
+def test_every_known_edit_is_one_that_a_session_takes(quick: Quick) -> None:
     task = load_task(CODE / f"{quick.name}.yaml")
     assert task.code is not None
+    sources = {name: (CODE / name).read_bytes() for name in task.code.editable}
+    rules = EditRules(editable=task.code.editable, max_changed_lines=task.code.max_changed_lines)
     for kind in ("good-1", "good-2", "good-3", "bad-1", "bad-2", "bad-3"):
-        lines = edit(quick.name, kind).read_text().splitlines()
-        touched = {line.removeprefix("+++ b/") for line in lines if line.startswith("+++ ")}
-        assert touched <= set(task.code.editable)
+        changed = apply(edit(quick.name, kind).read_text(), sources, rules)
+        assert changed
+        assert not objections(changed, sources, rules)
 
 
 def test_a_good_edit_is_better_than_the_default_and_a_bad_one_worse(tmp_path: Path) -> None:

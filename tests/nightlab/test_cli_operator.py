@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,8 @@ pytestmark = pytest.mark.cli
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("operator")
     config = ServerConfig(home=folder, port=0, low_disk_bytes=0)
-    with threaded_server(config, engine=FakeEngine(nodes=(fake_node(n_devices=2),), script=ByHand())) as server:
+    node = replace(fake_node(n_devices=2), sealed_by="landlock")
+    with threaded_server(config, engine=FakeEngine(nodes=(node,), script=ByHand())) as server:
         write_address(config.address_path, url=server.url, started_at=0.0, mlflow_url=None)
         yield folder
 
@@ -61,6 +63,8 @@ def test_a_node_is_cordoned_drained_and_used_again(home: Path) -> None:
     listed = say(home, "node", "list").out
     assert "cordoned" in listed
     assert "new fan" in listed
+    assert "local: sealed jobs by landlock" in listed
+    assert "sealed jobs by landlock" in say(home, "status").out
     assert say(home, "node", "drain", "local", "--json").data["state"] == "draining"
     assert say(home, "node", "uncordon", "local").out == "local: healthy\n"
 

@@ -1,4 +1,4 @@
-"""Jobs that Landlock shuts off, where the machine withholds namespaces: what training does works as ever."""
+"""What training does works in a sealed job as ever, by Landlock too; and what is the fence's own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import sealed_run
-from other_user import IN_A_CONTAINER, NO_USER_NAMESPACES, UID, run_as_other_user
+from other_user import IN_A_CONTAINER, NO_USER_NAMESPACES, ROOT, UID, run_as_other_user
 
 from runtime_client import landlock
 
@@ -31,7 +31,7 @@ def home() -> Iterator[Path]:
 
 
 def sealed(home: Path, script: str, before: str, **wishes: Any) -> dict[str, Any]:
-    os.chown(home, *(0, 0) if before == IN_A_CONTAINER else (UID, UID))
+    os.chown(home, *(0, 0) if before in (IN_A_CONTAINER, ROOT) else (UID, UID))
     words = (str(home), json.dumps(wishes), str(HERE / script))
     run = run_as_other_user(Path(sealed_run.__file__), *words, before=before)
     assert run.returncode == 0, run.stderr
@@ -46,8 +46,9 @@ def sealed(home: Path, script: str, before: str, **wishes: Any) -> dict[str, Any
         pytest.param(NO_USER_NAMESPACES, {"abi": 3}, marks=pytest.mark.kills),
         pytest.param(IN_A_CONTAINER, {}, marks=pytest.mark.kills),
         pytest.param("", {}, marks=pytest.mark.kills),
+        pytest.param(ROOT, {}, marks=pytest.mark.kills),
     ],
-    ids=["landlock", "landlock 3", "root in a container", "user namespace"],
+    ids=["landlock", "landlock 3", "root in a container", "user namespace", "root"],
 )
 def test_what_training_does_works(home: Path, before: str, wishes: dict[str, Any]) -> None:
     """With processes, locks, sockets of its own, the gateway, modes and times of its files, signals to its children."""
@@ -57,8 +58,7 @@ def test_what_training_does_works(home: Path, before: str, wishes: dict[str, Any
     assert len(told) == 12
     assert found["code"] == 0
     assert found["left"] == []
-    assert found["sandbox"]["how"] == ("landlock" if before else "user namespace")
-    assert "uid" not in found["sandbox"]["layers"]
+    assert found["sandbox"]["how"] == {ROOT: "root", "": "user namespace"}.get(before, "landlock")
 
 
 @pytest.mark.kills
@@ -81,6 +81,15 @@ def test_its_sockets_reach_the_gateway_or_the_network_and_nothing_of_its_user(ho
         "pair": "x",
         "gateway": "answers",
     }
+
+
+@pytest.mark.kills
+def test_nothing_of_a_fenced_job_is_left(home: Path) -> None:
+    """Without a pid namespace, whose end would be the end of all in it."""
+    found = sealed(home, "leaves_one.py", NO_USER_NAMESPACES)
+    (_, pid) = json.loads(found["log"])
+    assert found["code"] == 0
+    assert not Path(f"/proc/{pid}").exists()
 
 
 @pytest.mark.kills

@@ -83,6 +83,12 @@ class Tensor:
     def __pow__(self, power):
         return Tensor(self.data**power, sources=[(self, lambda g: g * power * self.data ** (power - 1))])
 
+    def __gt__(self, other):
+        return Tensor(self.data > self._other(other).data)
+
+    def __lt__(self, other):
+        return Tensor(self.data < self._other(other).data)
+
     def __matmul__(self, other):
         other = self._other(other)
         return Tensor(
@@ -169,9 +175,8 @@ class Tensor:
         return Tensor(self.data.swapaxes(first, second), sources=[(self, lambda g: g.swapaxes(first, second))])
 
     def masked_fill(self, mask, value):
-        mask = np.asarray(mask.data if isinstance(mask, Tensor) else mask, bool)
-        filled = np.where(mask, np.asarray(value, self.data.dtype), self.data)
-        return Tensor(filled, sources=[(self, lambda g: np.where(mask, np.zeros_like(g), g))])
+        filled = np.where(mask.data, np.asarray(value, self.data.dtype), self.data)
+        return Tensor(filled, sources=[(self, lambda g: np.where(mask.data, np.zeros_like(g), g))])
 
 
 def _product_with_transposed(left, gradient, n_dimensions):

@@ -10,7 +10,7 @@ def init(random: np.random.Generator, n_features: int, n_actions: int, width: in
     return {
         "hidden": random.normal(0, 0.5, (n_features, width)),
         "hidden_bias": np.zeros(width),
-        "out": random.normal(0, 0.5, (width, n_actions)),
+        "out": random.normal(0, 0.05, (width, n_actions)),
         "out_bias": np.zeros(n_actions),
     }
 
