@@ -76,7 +76,7 @@ def test_a_session_that_edits_code_with_a_real_model_ends_well(
     changes = {
         "model": a_model(max_tokens=600),
         "fidelity": task.fidelity.model_copy(update={"value": 1000}),
-        "budgets": task.budgets.model_copy(update={"trials": 4, "tokens": 100_000, "wall_minutes": 8}),
+        "budgets": task.budgets.model_copy(update={"trials": 4, "tokens": 100_000, "wall_minutes": 4}),
         "seeds": task.seeds.model_copy(update={"fresh": 2, "max_pairs": 8}),
     }
     session_id = lab.start_session(task.model_copy(update=changes))
