@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.task import Task
+from agent.task import Score, Task
 
 _OF_PATTERNS = frozenset("*?[]")
 
@@ -27,6 +27,14 @@ def private_elsewhere(task: Task) -> tuple[str, ...]:
     """The absolute paths of the others."""
     root = _root(task)
     return () if task.score is None else tuple(p for p in task.score.private if root is None or not _is_below(p, root))
+
+
+def moved_with_code(task: Task, root: str) -> Score | None:
+    """The scorer where the task's code lies in another folder: its private files in the code lie there too."""
+    if task.score is None:
+        return None
+    inside = tuple(os.path.join(root, path) for path in private_in_code(task))
+    return task.score.model_copy(update={"private": (*inside, *private_elsewhere(task))})
 
 
 def private_checks(task: Task) -> Iterator[tuple[str, str]]:

@@ -51,16 +51,18 @@ def restrict(
     execute: Iterable[str] = (),
     devices: Iterable[str] = (),
     unlisted: Iterable[str] = (),
+    listed: Iterable[str] = (),
     no_tcp: bool = False,
     no_signals: bool = False,
 ) -> None:
     """Leave this thread these paths, with all below them, and no other file; a path that does not exist is left out.
 
     `write` and `execute` are read as well; `devices` are read, written and controlled; `unlisted` are folders to write
-    in whose files only those can use who know their names. `no_tcp` takes TCP alone: of UDP Landlock knows nothing.
-    `no_signals` takes signals to processes outside, and abstract sockets of theirs. Whatever is open stays open, and
-    neither looking at names and attributes (stat) nor changing attributes (chmod, utime) is held back, nor connecting
-    to a local socket by its path. Processes outside can not be traced from then on.
+    in whose files only those can use who know their names; of `listed` ones the names can be listed alone. `no_tcp`
+    takes TCP alone: of UDP Landlock knows nothing. `no_signals` takes signals to processes outside, and their abstract
+    sockets. Whatever is open stays open, and neither looking at names and attributes (stat) nor changing attributes
+    (chmod, utime) is held back, nor connecting to a local socket by its path. Processes outside can not be traced from
+    then on.
 
     Raises:
         OSError: the kernel has no Landlock, or one that does not know what is asked for; nothing was restricted.
@@ -76,7 +78,7 @@ def restrict(
     rules = _check(_libc.syscall(ctypes.c_long(_CREATE), request, ctypes.c_size_t(len(request)), ctypes.c_uint(0)))
     try:
         granted = ((read, _READ), (write, _WRITE), (execute, _READ | _EXECUTE), (devices, _DEVICE))
-        for paths, rights in (*granted, (unlisted, _WRITE & ~_READ_DIR)):
+        for paths, rights in (*granted, (unlisted, _WRITE & ~_READ_DIR), (listed, _READ_DIR)):
             for path in paths:
                 _grant(rules, path, rights & handled)
         forbid_new_rights()

@@ -38,9 +38,6 @@ class Editor:
         """
         sources = self.sources(code)
         changed = apply(text, sources, self._rules)
-        for path in changed:
-            if not path.isprintable() and path not in sources:
-                raise NotApplied(f"{path!r}: give a new file a name of plain characters")
         python = _python_of(self._task)
         found = objections(
             changed,

@@ -47,7 +47,7 @@ class Beside:
 
     field: str
     form: str
-    """Name of the prompt that asks for both; it takes what `answer_fenced` takes."""
+    """Name of the prompt that asks for both; its variable is `example`, the JSON without the field."""
     apart: Callable[[str], tuple[str, str]]
     """What of an answer may hold the JSON, and the text; the text is empty where there is none."""
 
@@ -155,9 +155,11 @@ class Question(Generic[T]):
             case Rung.SCHEMA:
                 return prompts.load("answer_schema").render(schema=json.dumps(self._schema)).user
             case Rung.FENCED:
-                name = "answer_fenced" if self.beside is None else self.beside.form
-                schema, example = _without(self.beside, self._schema, example_of(self.reply))
-                return prompts.load(name).render(schema=json.dumps(schema), example=json.dumps(example)).user
+                example = example_of(self.reply)
+                if self.beside is not None:
+                    return prompts.load(self.beside.form).render(example=_without(self.beside.field, example)).user
+                schema = json.dumps(self._schema)
+                return prompts.load("answer_fenced").render(schema=schema, example=json.dumps(example)).user
             case Rung.MENU:
                 form = prompts.load("answer_menu").render(choices=menu_text(self.menu), at_most=self._n_picks())
                 return f"{form.user}\n\n{form.system}"
@@ -169,18 +171,9 @@ class Question(Generic[T]):
         return Tool(name=TOOL_NAME, description=description, parameters=self._schema)
 
 
-def _without(
-    beside: Beside | None, schema: Mapping[str, object], example: object
-) -> tuple[Mapping[str, object], object]:
-    """Schema and example without the field whose text stands beside the JSON."""
-    if beside is None or not isinstance(example, dict):
-        return schema, example
-    properties, required = schema.get("properties"), schema.get("required")
-    assert isinstance(properties, dict)
-    left = {**schema, "properties": {name: one for name, one in properties.items() if name != beside.field}}
-    if isinstance(required, list):
-        left["required"] = [name for name in required if name != beside.field]
-    return left, {name: one for name, one in example.items() if name != beside.field}
+def _without(field: str, example: object) -> str:
+    assert isinstance(example, dict)
+    return json.dumps({name: one for name, one in example.items() if name != field})
 
 
 def _said(reply: Reply) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent.planner.configuration import canonical, configuration_id, default_params
+from agent.private_files import moved_with_code
 from agent.sweeps.places import of_cell, task_key
 from agent.sweeps.points import Point, named_points
 from agent.sweeps.sweep import (
@@ -102,8 +103,9 @@ def _derived(
     n_cells: int,
 ) -> Task:
     """The task of one cell: what the sweep says goes before what the task says."""
-    job = task.job
+    job, score = task.job, task.score
     if ref is not None and job.code_source is not None:
+        score = moved_with_code(task, ref.root_path)
         source = job.code_source.model_copy(update={"root_path": ref.root_path})
         job = job.model_copy(update={"code_source": source})
     if version is not None:
@@ -116,6 +118,7 @@ def _derived(
     return task.model_copy(
         update={
             "job": job,
+            "score": score,
             "data": version.data
             if version is not None and version.data
             else ref.data

@@ -117,6 +117,8 @@ def box_record(spec: JobSpec, facts: BoxFacts, variables: dict[str, str]) -> dic
         "has_own_user": has_own_user,
         "notices": str(root / NOTICES if is_fenced else facts.folder),
         "emptied": [str(root / name) for name in PRIVATE] if is_fenced else [],
+        # Where Python looks for our own package: it asks for names before it opens any.
+        "listed": [os.path.dirname(path) for path in runtime_client.__path__] if is_fenced else [],
         "own_output": str(facts.folder / records.LOG),
         "hidden": [] if has_own_user else [str(facts.folder / records.ORDER)],
         "root": str(root),

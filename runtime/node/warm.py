@@ -191,6 +191,7 @@ def become(order: dict[str, Any], original_path: list[str], kept: dict[str, str]
     name_process(os.path.basename(entry["program"]))
     set_threads(os.environ)
     _reseed()
+    tempfile.tempdir = None  # The imports had that of another environment.
     sys.orig_argv = words
     sys.path[:] = original_path
     for name in [name for name in sys.modules if name == "runtime" or name.startswith("runtime.")]:

@@ -43,6 +43,7 @@ def shut(box: dict[str, Any]) -> int:
         write=[*(path for path, is_writable in box["binds"] if is_writable), box["own_output"]],
         execute=[path for path, _ in box["binds"]],
         unlisted=["/dev/shm"],
+        listed=box["listed"],
         devices=[f"/dev/{name}" for name in (*walls.DEVICES, *box["devices"])],
         no_signals=box["abi"] >= landlock.SIGNALS_SINCE,
     )

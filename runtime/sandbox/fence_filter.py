@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 
-from runtime.sandbox.bpf import (
+from runtime_client.bpf import (
     ALLOW,
     ASK,
     LOAD_NUMBER,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import errno
 
-from runtime.sandbox.bpf import (
+from runtime_client.bpf import (
     ALLOW,
     KILL,
     LOAD_ARCHITECTURE,

@@ -63,7 +63,7 @@ def try_landlock() -> None:
         box: dict[str, Any] = {
             "uid": os.geteuid(), "abi": version, "rlimits": {"RLIMIT_NPROC": 4096},
             "network": "none", "gateway": list(server.getsockname()), "binds": [], "writable": [], "devices": [],
-            "own_output": "",
+            "own_output": "", "listed": [],
         }  # fmt: skip
         kernel.show_memory_to_its_user(False)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -1,6 +1,6 @@
 """Inside a scorer: ask code that nobody has read, in a process that can reach neither the scorer nor its files.
 
-Names are loaded when first used. Imports nothing else of ours but `runtime_client.landlock`.
+Names are loaded when first used. Of ours it imports what the kernel is asked with, and the metrics gateway, alone.
 """
 
 from __future__ import annotations

@@ -3,18 +3,27 @@
 A deny list. It may have threads, but make no process, execute nothing, open no socket, and signal nobody but itself;
 what Landlock leaves open (modes and owners of files, shared memory by number) is closed here.
 
-Source: seccomp(2), linux/filter.h, linux/audit.h; numbers from asm/unistd_64.h and asm-generic/unistd.h.
+Source: seccomp(2), linux/audit.h; numbers from asm/unistd_64.h and asm-generic/unistd.h.
 """
 
 from __future__ import annotations
 
 import errno
-import struct
 
-_LOAD, _EQUAL, _AT_LEAST, _ANY, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_KILL, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
-"""Offsets in struct seccomp_data; of an argument, the low 4 bytes are looked at."""
+from runtime_client.bpf import (
+    ALLOW,
+    KILL,
+    LOAD_ARCHITECTURE,
+    LOAD_NUMBER,
+    if_any_of,
+    if_at_least,
+    if_equal,
+    load_argument,
+    of_call,
+    refuse,
+    unless_equal,
+)
+
 _X32 = 0x40000000
 _CLONE_THREAD = 0x00010000
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -73,41 +82,20 @@ def program(machine: str, pid: int) -> bytes:
         KeyError: a machine whose numbers are not known.
     """
     numbers = NUMBERS[machine]
-    told = [_load(_ARCHITECTURE), _jump(_EQUAL, _ARCHITECTURES[machine], 1, 0), _give(_KILL), _load(_NUMBER)]
+    told = [LOAD_ARCHITECTURE, *unless_equal(_ARCHITECTURES[machine], [KILL]), LOAD_NUMBER]
     if machine == "x86_64":
-        told += [_jump(_AT_LEAST, _X32, 0, 1), _give(_KILL)]
+        told += if_at_least(_X32, [KILL])
     for name, number in sorted(numbers.items()):
         if name == "clone":
-            told += _only_if(number, [_jump(_ANY, _CLONE_THREAD, 1, 0), _refuse(errno.EPERM)])
+            told += of_call(number, [load_argument(0), *if_any_of(_CLONE_THREAD, [ALLOW]), refuse()])
         elif name in _ON_ITSELF:
-            allowed = [part for own in (pid, *([0] if name == "prlimit64" else [])) for part in _when(own, _ALLOW)]
-            told += _only_if(number, [*allowed, _refuse(errno.EPERM)])
+            own = [word for one in _ways_to_say(pid, name) for word in if_equal(one, [ALLOW])]
+            told += of_call(number, [load_argument(0), *own, refuse()])
         else:
-            told += _when(number, _ERRNO | (errno.ENOSYS if name in _AS_IF_UNKNOWN else errno.EPERM))
-    return b"".join([*told, _give(_ALLOW)])
+            told += if_equal(number, [refuse(errno.ENOSYS if name in _AS_IF_UNKNOWN else errno.EPERM)])
+    return b"".join([*told, ALLOW])
 
 
-def _only_if(number: int, then: list[bytes]) -> list[bytes]:
-    """`then` looks at the first argument; what it lets through is allowed."""
-    body = [_load(_FIRST_ARGUMENT), *then, _give(_ALLOW)]
-    return [_jump(_EQUAL, number, 0, len(body)), *body]
-
-
-def _when(value: int, answer: int) -> list[bytes]:
-    return [_jump(_EQUAL, value, 0, 1), _give(answer)]
-
-
-def _load(offset: int) -> bytes:
-    return struct.pack("HBBI", _LOAD, 0, 0, offset)
-
-
-def _jump(kind: int, value: int, if_true: int, if_false: int) -> bytes:
-    return struct.pack("HBBI", kind, if_true, if_false, value)
-
-
-def _give(answer: int) -> bytes:
-    return struct.pack("HBBI", _RETURN, 0, 0, answer)
-
-
-def _refuse(number: int) -> bytes:
-    return _give(_ERRNO | number)
+def _ways_to_say(pid: int, name: str) -> tuple[int, ...]:
+    """What names the calling process; 0 names a whole group where a signal is sent."""
+    return (pid, 0) if name == "prlimit64" else (pid,)

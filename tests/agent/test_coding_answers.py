@@ -43,7 +43,7 @@ BAD = {
     "a context that is not there": (lambda now: answer(block("9.9", "1.0")), "GAIN = 0.5"),
     "another file": (lambda now: answer("<<<< new train.py\nx = 1\n>>>> end"), "may not be edited"),
     "outside of the code": (lambda now: answer("<<<< new ../x.py\nx = 1\n>>>> end"), "leave out"),
-    "a name that nobody can read": (lambda now: answer("<<<< new m\x1b[2J.py\nx = 1\n>>>> end"), "plain characters"),
+    "a name that nobody can read": (lambda now: answer("<<<< new m\x1b[2J.py\nx = 1\n>>>> end"), "is no path"),
     "a no-op": (lambda now: answer(block(now, now)), "would change nothing"),
     "broken syntax": (lambda now: answer(block(now, "(1.0")), "Python"),
     "a parent that is not there": (lambda now: answer(block(now, "1.0"), parent="s1-t9"), "or none: base"),
@@ -187,7 +187,7 @@ def test_where_nothing_holds_it_to_a_form_the_edit_stands_beside_the_json(tmp_pa
     desk = Desk(tmp_path)
 
     def script(n: int, request: Request) -> Said:
-        assert "The second part comes after that block" in request.messages[-1].text
+        assert "Answer with two parts and nothing else" in request.messages[-1].text
         return Said(text=text)
 
     [proposal] = desk.ask(says(script), rung=Rung.FENCED)

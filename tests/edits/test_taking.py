@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import subprocess
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ from edited_code import code, committed, git, workshop, write
 from agent.edits import EditRules, Workshop
 from agent.edits.taking import NotTaken, Taken, take
 from agent.store.views import CodeState
+
+pytestmark = pytest.mark.code
 
 RULES = EditRules(editable=("**",))
 
@@ -155,3 +159,23 @@ def test_what_only_a_filter_or_a_submodule_stores_is_refused(root: Path, tmp_pat
     with pytest.raises(NotTaken, match=r"lib/deep.py is in a submodule"):
         taken(shop, edited(shop, {"lib/deep.py": b"e\n"}))
     assert git(root, "branch", "--list", "nightlab/*") == ""
+
+
+def test_of_two_who_take_at_once_under_one_name_one_does(root: Path) -> None:
+    shop = workshop(root, RULES)
+    states = [
+        shop.commit(shop.base, {"model.py": b"b = %d\n" % n}, trial=f"s1-t{n}", message="m", parent_trial=None)
+        for n in range(3)
+    ]
+    made: list[str] = []
+
+    def work(state: CodeState) -> None:
+        with suppress(NotTaken):
+            made.append(taken(shop, state).commit)
+
+    threads = [threading.Thread(target=work, args=(state,)) for state in states]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == [git(root, "rev-parse", "nightlab/s1-t1").strip()]

@@ -15,6 +15,8 @@ from agent.edits import EditRules, apply, objections
 from agent.task import Direction
 from agent.task_file import load_task
 
+pytestmark = pytest.mark.code
+
 
 @dataclass(frozen=True)
 class Quick:

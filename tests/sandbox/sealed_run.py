@@ -1,7 +1,7 @@
 """Run a script in a real sealed job: `python sealed_run.py HOME WISHES SCRIPT`. Prints what came, as JSON.
 
 `WISHES` is JSON: `abi`, the version of Landlock that the kernel is to have here; `way`, the only one that it is to let
-us have; `readable` and `network` of the job.
+us have; `readable`, `network` and `launch` of the job.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ class Sealed:
     limits: dict[str, int] = field(default_factory=dict)
     readable: tuple[str, ...] = ()
     network: str = Network.NONE
+    launch: str = "cold"
 
 
 async def run(home: Path, jobs: list[Sealed]) -> list[dict[str, Any]]:
@@ -86,6 +87,8 @@ async def _run_one(lab: Lab, home: Path, one: Sealed, url: str) -> dict[str, Any
         readable=(str(copy.parent), *one.readable),
         limits=one.limits,
         network=one.network,
+        launch=one.launch,
+        environment={"preload": ["json"]} if one.launch == "warm" else {},
         env_variables={left_out.VARIABLE: json.dumps(one.without)},
     )
     launch = replace(launch, tracking_url=url)
@@ -100,6 +103,7 @@ async def _run_one(lab: Lab, home: Path, one: Sealed, url: str) -> dict[str, Any
     folder = home / "attempts" / one.job_id / "1"
     return {
         "sandbox": asdict(begun.sandbox),
+        "launch": begun.launch,
         "code": ended.exit_code,
         "log": (folder / "out.log").read_text(),
         "left": [str(path) for path in (folder / "box").glob("[ht]*/*")],
@@ -117,9 +121,8 @@ def main() -> None:
     home, wishes, script = sys.argv[1:]
     told = json.loads(wishes)
     pretend(told)
-    one = Sealed(
-        script=Path(script), readable=tuple(told.get("readable", ())), network=told.get("network", Network.NONE)
-    )
+    wanted = {name: told[name] for name in ("network", "launch") if name in told}
+    one = Sealed(script=Path(script), readable=tuple(told.get("readable", ())), **wanted)
     print(json.dumps(asyncio.run(run(Path(home), [one]))[0]))
 
 

@@ -44,20 +44,22 @@ def sealed(home: Path, script: str, before: str, **wishes: Any) -> dict[str, Any
     [
         (NO_USER_NAMESPACES, {}),
         pytest.param(NO_USER_NAMESPACES, {"abi": 3}, marks=pytest.mark.kills),
+        pytest.param(NO_USER_NAMESPACES, {"launch": "warm"}, marks=pytest.mark.kills),
         pytest.param(IN_A_CONTAINER, {}, marks=pytest.mark.kills),
         pytest.param("", {}, marks=pytest.mark.kills),
         pytest.param(ROOT, {}, marks=pytest.mark.kills),
     ],
-    ids=["landlock", "landlock 3", "root in a container", "user namespace", "root"],
+    ids=["landlock", "landlock 3", "landlock, warm", "root in a container", "user namespace", "root"],
 )
 def test_what_training_does_works(home: Path, before: str, wishes: dict[str, Any]) -> None:
     """With processes, locks, sockets of its own, the gateway, modes and times of its files, signals to its children."""
     found = sealed(home, "usual_work.py", before, **wishes)
     told = dict(json.loads(line) for line in found["log"].splitlines())
     assert {name: how for name, how in told.items() if how != "done"} == {}
-    assert len(told) == 12
+    assert len(told) == 13
     assert found["code"] == 0
     assert found["left"] == []
+    assert found["launch"] == wishes.get("launch", "cold")
     assert found["sandbox"]["how"] == {ROOT: "root", "": "user namespace"}.get(before, "landlock")
 
 

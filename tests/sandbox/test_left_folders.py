@@ -36,6 +36,7 @@ def test_what_was_left_can_be_read_and_neither_followed_nor_changed(tmp_path: Pa
     assert json.loads(scored.log_tail) == READ
 
 
+@pytest.mark.kills
 def test_the_same_holds_for_the_jobs_of_an_ordinary_user() -> None:
     with tempfile.TemporaryDirectory() as home:
         os.chown(home, UID, UID)

@@ -68,6 +68,12 @@ def copy_with_modes_and_times() -> None:
     assert os.stat("b").st_mode & 0o777 == 0o644
 
 
+def import_the_sdk() -> None:
+    from runtime_client import training
+
+    assert training.log_metrics
+
+
 def own_temporary_folder() -> None:
     with tempfile.TemporaryDirectory() as folder:
         assert os.path.dirname(folder) == os.environ.get("TMPDIR", "/tmp")
@@ -117,7 +123,7 @@ def bind_threads() -> None:
 
 WORK: tuple[Callable[[], None], ...] = (
     with_a_pool, with_a_manager, end_a_child, end_itself, copy_with_modes_and_times, own_temporary_folder,
-    own_output_by_name, ask_the_gateway, ask_it_without_blocking, talk_locally, bind_threads,
+    import_the_sdk, own_output_by_name, ask_the_gateway, ask_it_without_blocking, talk_locally, bind_threads,
 )  # fmt: skip
 
 if __name__ == "__main__":
