@@ -108,6 +108,16 @@ def test_the_same_seed_gives_the_same_model_and_another_one_does_not(tmp_path: P
     assert left[0] == left[1] != left[2]
 
 
+@pytest.mark.parametrize("task", ["charlm", "sft", "preference"])
+def test_the_data_are_what_their_script_writes(task: str, tmp_path: Path) -> None:
+    copy = Copy(tmp_path / "copy")
+    copy.make_data(task)
+    files = [file for part in ("data", "private") for file in sorted((CODE / task / part).iterdir())]
+    assert len(files) == 3
+    for file in files:
+        assert (copy.folder / file.relative_to(CODE)).read_bytes() == file.read_bytes()
+
+
 @pytest.mark.acceptance
 @pytest.mark.parametrize("quick", TASKS, ids=lambda quick: quick.name)
 def test_every_good_edit_is_better_on_fresh_seeds_and_the_bad_one_worse(quick: Quick, tmp_path: Path) -> None:
