@@ -130,7 +130,7 @@ def _seed_unused(trial: TrialView, task: Task, history: History) -> NotCounted |
     if is_seed_unused(history, trial.configuration):
         text = "it gave the same value whatever the seed, as its other runs: its luck can not be told from its worth"
         return NotCounted(refusal=Refusal.SEED_UNUSED, text=text)
-    values = _by_seed(task, history)
+    values = values_by_seed(task, history)
     own = {**values.get(trial.configuration, {}), **({} if trial.value is None else {trial.seed: trial.value})}
     base = values.get(configuration_id(trial.params)) or max(_of_base(task, history), key=len, default={})
     n_base, n_different = len(base), len(set(base.values()))
@@ -162,7 +162,7 @@ def _took(trial: TrialView) -> Took | None:
 
 
 @once_per_history
-def _by_seed(task: Task, history: History) -> Values:
+def values_by_seed(task: Task, history: History) -> Values:
     """Measured values of the objective, by configuration and seed."""
     found: dict[str, dict[int, float]] = {}
     for trial in history.trials:
@@ -173,7 +173,7 @@ def _by_seed(task: Task, history: History) -> Values:
 
 def _of_base(task: Task, history: History) -> list[Mapping[int, float]]:
     edited = {trial.configuration for trial in history.trials if trial.facts.edited is not None}
-    return [values for name, values in _by_seed(task, history).items() if name not in edited]
+    return [values for name, values in values_by_seed(task, history).items() if name not in edited]
 
 
 def _told(took: Took, has_cpu: bool) -> str:

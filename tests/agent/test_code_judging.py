@@ -250,10 +250,16 @@ NOISY = (0.90, 0.94, 0.86)
 
 def test_of_edits_that_can_not_be_told_apart_the_smaller_is_chosen() -> None:
     task = a_code_task()
-    history = led_by(task, (1, list(NOISY), 120), (2, [v - 0.01 for v in NOISY], 3))
+    history = led_by(task, (1, list(NOISY), 120), (2, [0.94, 0.88, 0.85], 3))
     trial, why = chosen_of(task, history)
     assert trial == "s1-t5"
     assert why.startswith("chosen over s1-t2, which is 0.01 better and 117 lines longer: the two can not be told apart")
+
+
+def test_edits_are_told_apart_by_their_pairs_however_noisy_the_seeds_are() -> None:
+    task = a_code_task()
+    history = led_by(task, (1, list(NOISY), 120), (2, [v - 0.01 for v in NOISY], 3))
+    assert chosen_of(task, history) == ("s1-t2", "")
 
 
 def test_a_smaller_edit_that_is_clearly_worse_is_not_chosen() -> None:
