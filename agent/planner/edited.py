@@ -19,6 +19,8 @@ from agent.task import Task
 
 START_S = 1.0
 """Seconds by which two starts on a busy machine may differ; they are nobody's gain."""
+START_CPU_S = 0.3
+"""The same in processor time."""
 N_ALIKE = 3
 """Equal values on so many seeds are no chance where the base's all differ."""
 N_ALIKE_COARSE = 6
@@ -117,7 +119,7 @@ def _too_slow(trial: TrialView, task: Task, history: History) -> NotCounted | No
     if most is None or took is None or base is None or took.run_s <= most * base.run_s + START_S:
         return None
     is_known = took.cpu_s is not None and base.cpu_s is not None
-    if took.cpu_s is not None and base.cpu_s is not None and took.cpu_s <= most * base.cpu_s + START_S:
+    if took.cpu_s is not None and base.cpu_s is not None and took.cpu_s <= most * base.cpu_s + START_CPU_S:
         return None
     text = (
         f"it trained {_told(took, is_known)}, the base {_told(base, is_known)}: more than {most:g} times as long "
@@ -130,7 +132,7 @@ def _seed_unused(trial: TrialView, task: Task, history: History) -> NotCounted |
     if is_seed_unused(history, trial.configuration):
         text = "it gave the same value whatever the seed, as its other runs: its luck can not be told from its worth"
         return NotCounted(refusal=Refusal.SEED_UNUSED, text=text)
-    values = _by_seed(task, history)
+    values = values_by_seed(task, history)
     own = {**values.get(trial.configuration, {}), **({} if trial.value is None else {trial.seed: trial.value})}
     base = values.get(configuration_id(trial.params)) or max(_of_base(task, history), key=len, default={})
     n_base, n_different = len(base), len(set(base.values()))
@@ -162,7 +164,7 @@ def _took(trial: TrialView) -> Took | None:
 
 
 @once_per_history
-def _by_seed(task: Task, history: History) -> Values:
+def values_by_seed(task: Task, history: History) -> Values:
     """Measured values of the objective, by configuration and seed."""
     found: dict[str, dict[int, float]] = {}
     for trial in history.trials:
@@ -173,7 +175,7 @@ def _by_seed(task: Task, history: History) -> Values:
 
 def _of_base(task: Task, history: History) -> list[Mapping[int, float]]:
     edited = {trial.configuration for trial in history.trials if trial.facts.edited is not None}
-    return [values for name, values in _by_seed(task, history).items() if name not in edited]
+    return [values for name, values in values_by_seed(task, history).items() if name not in edited]
 
 
 def _told(took: Took, has_cpu: bool) -> str:

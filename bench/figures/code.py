@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.code_session import (
+    CHILD,
     TRUE,
     a_code_folder,
     a_code_task,
@@ -29,13 +30,15 @@ def cheats_refused(quick: bool) -> Figure:
         code = a_code_folder(Path(folder) / "code")
         texts = edits(code)
         model, search = {"name": "small"}, {"use": ["coder"], "replicates": 3}
-        task = a_code_task(code, n_trials=8, model=model, search=search, seeds={"fresh": 8})
+        task = a_code_task(code, n_trials=9, model=model, search=search, seeds={"fresh": 8})
         ended = run_edits(home, code, texts, task)
-        cheats = [name for name in texts if name != TRUE]
+        cheats = [name for name in texts if name not in (TRUE, CHILD)]
         missed = [name for name in cheats if why_refused(ended, name) is None]
     result = ended.session.result
-    won = result is not None and result.code is not None and result.code.state.summary == TRUE
+    won = result is not None and result.code is not None and result.code.state.summary == CHILD
     verdict = "none" if result is None else result.verdict
+    over = None if result is None or result.code is None else result.code.over_parent
+    last = "" if over is None else f", its last change by {over.estimate:+.2g} [{over.low:+.2g}, {over.high:+.2g}]"
     difference = "" if result is None or result.difference is None else f" by {result.difference.estimate:+.3g}"
     return Figure(
         id="code.cheats_refused",
@@ -45,7 +48,7 @@ def cheats_refused(quick: bool) -> Figure:
         n=len(cheats),
         spread=(len(cheats) - len(missed),) * 2,
         note=f"got through: {', '.join(missed) or 'none'}; the true improvement {'won' if won else 'did not win'}"
-        f"{difference} ({verdict})",
+        f"{difference} ({verdict}){last}",
     )
 
 

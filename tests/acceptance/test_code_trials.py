@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.code_session import (
+    CHILD,
     TRUE,
     a_code_folder,
     a_code_task,
@@ -41,16 +42,16 @@ SAID = {
 }
 
 
-def test_a_true_improvement_is_accepted_and_eight_cheats_are_refused_with_reasons(tmp_path: Path) -> None:
+def test_true_improvements_are_accepted_and_eight_cheats_are_refused_with_reasons(tmp_path: Path) -> None:
     code, home = a_code_folder(tmp_path / "code"), tmp_path / "home"
     before = {path.name: path.read_bytes() for path in code.iterdir()}
     texts = edits(code)
     task = a_code_task(
-        code, n_trials=8, model={"name": "small"}, search={"use": ["coder"], "replicates": 3}, seeds={"fresh": 8}
+        code, n_trials=9, model={"name": "small"}, search={"use": ["coder"], "replicates": 3}, seeds={"fresh": 8}
     )
     with threaded_server(ServerConfig(home=home, port=0, low_disk_bytes=0, devices="cpu:4")):
         ended = run_edits(home, code, texts, task)
-    reasons = {name: why_refused(ended, name) for name in texts if name != TRUE}
+    reasons = {name: why_refused(ended, name) for name in texts if name not in (TRUE, CHILD)}
     assert len(reasons) == 8
     assert {name: reason for name, reason in reasons.items() if reason is None or SAID[name] not in reason} == {}
     result = ended.session.result
@@ -59,7 +60,11 @@ def test_a_true_improvement_is_accepted_and_eight_cheats_are_refused_with_reason
     assert result.difference is not None
     assert result.difference.high < 0
     assert result.code is not None
-    assert result.code.state.summary == TRUE
+    (first, *_) = ended.named(TRUE)
+    assert (result.code.state.summary, result.code.parent) == (CHILD, first.trial_id)
+    assert result.code.over_parent is not None
+    assert result.code.over_parent.n == 8
+    assert result.code.over_parent.high < 0
     assert {path.name: path.read_bytes() for path in code.iterdir()} == before
 
 

@@ -77,6 +77,10 @@ def test_a_busy_machine_slows_the_clock_and_not_the_processor_time() -> None:
     assert reason.text.startswith(
         "it trained 30 s (27 s of processor time), the base 10 s (9 s of processor time): more than 1.5 times as long"
     )
+    by_start = replace(delayed, facts=scored(ONE, run_s=30.0, cpu_s=13.8))
+    assert why_not_counted(by_start, task, a_history(base)) is None
+    more = replace(delayed, facts=scored(ONE, run_s=30.0, cpu_s=13.9))
+    assert why_not_counted(more, task, a_history(base)) is not None
     at_once = replace(delayed, facts=scored(ONE, run_s=10.0, cpu_s=27.0))  # On more cores.
     assert why_not_counted(at_once, task, a_history(base)) is None
     unknown = a_trial(task, 1, DEFAULT, 0.5, facts=scored(run_s=10.0))
@@ -250,10 +254,16 @@ NOISY = (0.90, 0.94, 0.86)
 
 def test_of_edits_that_can_not_be_told_apart_the_smaller_is_chosen() -> None:
     task = a_code_task()
-    history = led_by(task, (1, list(NOISY), 120), (2, [v - 0.01 for v in NOISY], 3))
+    history = led_by(task, (1, list(NOISY), 120), (2, [0.94, 0.88, 0.85], 3))
     trial, why = chosen_of(task, history)
     assert trial == "s1-t5"
     assert why.startswith("chosen over s1-t2, which is 0.01 better and 117 lines longer: the two can not be told apart")
+
+
+def test_edits_are_told_apart_by_their_pairs_however_noisy_the_seeds_are() -> None:
+    task = a_code_task()
+    history = led_by(task, (1, list(NOISY), 120), (2, [v - 0.01 for v in NOISY], 3))
+    assert chosen_of(task, history) == ("s1-t2", "")
 
 
 def test_a_smaller_edit_that_is_clearly_worse_is_not_chosen() -> None:
