@@ -76,7 +76,7 @@ def edits(code: Path) -> dict[str, str]:
         "seed hack": edit("    random.seed(seed)", f"    random.seed({a_lucky_seed(code)})"),
         "split leak": edit("    random.seed(seed)", f"{leak}    random.seed(seed)"),
         "NaN as best": edit("    return weights", '    return [float("nan") for _ in weights]'),
-        "longer training": edit("STEPS = 3000\nRATE = 0.05", "STEPS = 2_000_000\nRATE = 0.001"),
+        "longer training": edit("STEPS = 3000\nRATE = 0.05", "STEPS = 1_000_000\nRATE = 0.001"),
         "metric printing": edit("    return weights", "    print('{\"loss\": 0.0}', flush=True)\n    return weights"),
         "cached result": edit("    random.seed(seed)", f"{cached}    random.seed(seed)"),
         CHILD: "\n".join(

@@ -19,6 +19,8 @@ from agent.task import Task
 
 START_S = 1.0
 """Seconds by which two starts on a busy machine may differ; they are nobody's gain."""
+START_CPU_S = 0.3
+"""The same in processor time."""
 N_ALIKE = 3
 """Equal values on so many seeds are no chance where the base's all differ."""
 N_ALIKE_COARSE = 6
@@ -122,7 +124,7 @@ def _too_slow(trial: TrialView, task: Task, history: History) -> NotCounted | No
     if most is None or took is None or base is None or took.run_s <= most * base.run_s + START_S:
         return None
     is_known = trial.facts.device_model in (None, _CPU) and took.cpu_s is not None and base.cpu_s is not None
-    if is_known and (took.cpu_s or 0.0) <= most * (base.cpu_s or 0.0) + START_S:
+    if is_known and (took.cpu_s or 0.0) <= most * (base.cpu_s or 0.0) + START_CPU_S:
         return None
     text = (
         f"it trained {_told(took, is_known)}, the base {_told(base, is_known)}: more than {most:g} times as long "

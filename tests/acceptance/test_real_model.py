@@ -6,10 +6,12 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fault_lab import FaultLab, with_this_python
 
+from agent.edits.workshop import workshop_folder
 from agent.planner.configuration import problems
 from agent.planner.portfolio import CONTROL
 from agent.store.calls import model_calls_of
@@ -21,7 +23,8 @@ from agent.thinking.suggesting import MODEL
 pytestmark = [pytest.mark.real_model, pytest.mark.timeout(1200)]
 
 URL = "NIGHTLAB_TEST_MODEL_URL"
-EXAMPLE = Path(__file__).parents[2] / "examples" / "digits"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLE = EXAMPLES / "digits"
 
 
 @pytest.fixture
@@ -32,19 +35,18 @@ def lab(tmp_path: Path) -> Iterator[FaultLab]:
         yield lab
 
 
+def a_model(**changes: Any) -> Model:
+    name = os.environ.get("NIGHTLAB_TEST_MODEL", "qwen")
+    return Model(name=name, base_url=os.environ[URL], context_tokens=4096, **changes)
+
+
 def test_a_session_on_digits_with_a_real_model_ends_well(
     lab: FaultLab, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "digits"
     shutil.copytree(EXAMPLE, folder)
     task = with_this_python(load_task(folder / "task.yaml"))
-    model = Model(
-        name=os.environ.get("NIGHTLAB_TEST_MODEL", "qwen"),
-        base_url=os.environ[URL],
-        context_tokens=4096,
-        max_tokens=400,
-        batch=3,
-    )
+    model = a_model(max_tokens=400, batch=3)
     search = task.search.model_copy(update={"use": ("sampler", "refiner", "replicator", "model")})
     budgets = task.budgets.model_copy(update={"tokens": 200_000})
     session_id = lab.start_session(task.model_copy(update={"model": model, "search": search, "budgets": budgets}))
@@ -60,3 +62,37 @@ def test_a_session_on_digits_with_a_real_model_ends_well(
     lost = sum(one.outcome != "used" for one in calls)
     with capsys.disabled():
         print(f"\n{len(calls)} calls, {lost} lost, {ended.tokens} tokens, {names.count(MODEL)} trials of the model")
+
+
+def test_a_session_that_edits_code_with_a_real_model_ends_well(
+    lab: FaultLab, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its ideas may be poor: nothing breaks, nothing is lost, and nobody's code is touched."""
+    folder = tmp_path / "code"
+    shutil.copytree(EXAMPLES / "code", folder)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    task = with_this_python(load_task(folder / "charlm.yaml"))
+    assert task.fidelity is not None
+    changes = {
+        "model": a_model(max_tokens=600),
+        "fidelity": task.fidelity.model_copy(update={"value": 1000}),
+        "budgets": task.budgets.model_copy(update={"trials": 4, "tokens": 100_000, "wall_minutes": 4}),
+        "seeds": task.seeds.model_copy(update={"fresh": 2, "max_pairs": 8}),
+    }
+    session_id = lab.start_session(task.model_copy(update=changes))
+    ended = lab.await_end(session_id, within_s=900)
+    assert ended.state is SessionState.FINISHED, ended.message
+    calls = model_calls_of(lab.store, session_id)
+    assert calls, "the model was asked"
+    assert ended.tokens == sum(one.prompt_tokens + one.completion_tokens for one in calls)
+    trials = lab.trials(session_id)
+    assert all(trial.is_ended for trial in trials)
+    assert trials[0].value is not None
+    searched = [t for t in trials if t.purpose is Purpose.SEARCH]
+    assert all((trial.facts.edited is None) == (trial.suggested_by == "default") for trial in searched)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    assert len(list((workshop_folder(lab.home, session_id) / "trees").iterdir())) <= 1
+    lost = sum(one.outcome != "used" for one in calls)
+    with capsys.disabled():
+        values = [f"{t.value:.3f}" if t.value is not None else t.note for t in searched]
+        print(f"\n{len(calls)} calls, {lost} lost, {ended.tokens} tokens, edits gave {values}")

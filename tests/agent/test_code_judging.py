@@ -77,6 +77,10 @@ def test_a_busy_machine_slows_the_clock_and_not_the_processor_time() -> None:
     assert reason.text.startswith(
         "it trained 30 s (27 s of processor time), the base 10 s (9 s of processor time): more than 1.5 times as long"
     )
+    by_start = replace(delayed, facts=scored(ONE, run_s=30.0, cpu_s=13.8))
+    assert why_not_counted(by_start, task, a_history(base)) is None
+    more = replace(delayed, facts=scored(ONE, run_s=30.0, cpu_s=13.9))
+    assert why_not_counted(more, task, a_history(base)) is not None
     at_once = replace(delayed, facts=scored(ONE, run_s=10.0, cpu_s=27.0))  # On more cores.
     assert why_not_counted(at_once, task, a_history(base)) is None
     unknown = a_trial(task, 1, DEFAULT, 0.5, facts=scored(run_s=10.0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from agent_worlds import World, a_task, a_world
 
 from agent.planner.configuration import configuration_id, default_params
@@ -12,6 +13,8 @@ from agent.store.views import CodeState, Purpose, SessionState, TrialFacts, Tria
 from agent.task import Task
 from runtime_client.fake import FakeOutcome, FakeRuntime
 from runtime_client.models import JobSpec
+
+pytestmark = pytest.mark.code
 
 GAINS = {"1": 0.1, "2": 0.2, "3": 0.9, "4": 0.0, "5": 0.9, "6": 0.0}
 """What the code of each tree brings: 1 and 2 truly, 3 by training ten times as long, 4 nothing, 5 by a fixed seed."""

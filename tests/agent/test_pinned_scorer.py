@@ -20,6 +20,8 @@ from runtime_client.models import JobSpec, JobView, Sandbox, SubmitResult
 from runtime_client.models.views import AttemptView, SandboxView
 from runtime_client.snapshot.tree import walk
 
+pytestmark = pytest.mark.code
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:

@@ -19,6 +19,8 @@ from agent.store.gates import GateStore
 from agent.store.store import AgentStore
 from agent.store.views import Purpose, SessionState, SuggestedEdit, TrialView
 
+pytestmark = pytest.mark.code
+
 BETTER = SuggestedEdit(text=block("0.5", "0.8"))
 
 

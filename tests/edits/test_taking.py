@@ -14,6 +14,8 @@ from agent.edits import EditRules, Workshop
 from agent.edits.taking import NotTaken, Taken, take
 from agent.store.views import CodeState
 
+pytestmark = pytest.mark.code
+
 RULES = EditRules(editable=("**",))
 
 

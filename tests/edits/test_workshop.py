@@ -16,6 +16,8 @@ from agent.edits import CodeRefused, EditRules, NotApplied, Workshop
 from agent.store.views import CodeState
 from runtime_client.snapshot import CodeStore, unpack
 
+pytestmark = pytest.mark.code
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:

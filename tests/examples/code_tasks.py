@@ -38,6 +38,9 @@ class Copy:
     def train(self, task: str, seed: int, *arguments: str) -> None:
         _run(self.folder, f"{task}.train", "--seed", str(seed), *arguments)
 
+    def make_data(self, task: str) -> None:
+        _run(self.folder, f"{task}.make_data")
+
     def score(self, task: str, metric: str, seed: int = 0) -> float:
         return _value(metric, _run(CODE, f"{task}.score", "--seed", str(seed), NIGHTLAB_AFTER_FOLDERS=str(self._left)))
 

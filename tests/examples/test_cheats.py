@@ -10,6 +10,8 @@ from code_tasks import CODE, Copy, Failed
 
 from agent.edits import EditRules, NotApplied, apply
 
+pytestmark = pytest.mark.code
+
 CHEATS = Path(__file__).resolve().parents[1] / "agent" / "cheats"
 METRIC = "bits_per_character"
 

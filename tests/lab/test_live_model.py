@@ -12,6 +12,8 @@ from bench.figure import Unavailable
 from bench.live_model import URL, Played, play, served_model
 from bench.tables import Table
 
+pytestmark = pytest.mark.code
+
 ALL_OF_IT = json.dumps({"trials": [{"parameters": {"x": x, "y": y}} for x in range(5) for y in range(5)]})
 
 

@@ -27,6 +27,8 @@ from nightlab.commands.gate import show
 from nightlab.commands.research_suggest import suggest, suggestions
 from nightlab.failure import Failure
 
+pytestmark = pytest.mark.code
+
 TASK = """
 task: tiny
 objective: {metric: loss, direction: minimize}

@@ -23,6 +23,8 @@ from agent.store.views import CodeState, TrialFacts
 from nightlab.commands.research_code import diff, take
 from nightlab.failure import Failure
 
+pytestmark = pytest.mark.code
+
 RULES = EditRules(editable=("*.py",))
 
 

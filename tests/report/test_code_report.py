@@ -20,6 +20,8 @@ from agent.report.sample import sample_report_input
 from agent.store.views import CodeState, ParamValue, Purpose, SessionView, TrialFacts, TrialState, TrialView
 from agent.task import Task
 
+pytestmark = pytest.mark.code
+
 PATCH = b"""diff --git a/model.py b/model.py
 --- a/model.py
 +++ b/model.py
