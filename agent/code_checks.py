@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import posixpath
-import shlex
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from agent.code_trials import CODER
+from agent.command_words import command_words
 from agent.task import Model, Task
 
 _MOST_LOOKED_AT = 1_000_000
@@ -47,7 +47,7 @@ def code_checks(task: Task) -> Iterator[tuple[str, str]]:
 def _editable_checks(task: Task) -> Iterator[tuple[str, str]]:
     assert task.code is not None
     root = task.job.code_source.root_path if task.job.code_source else None
-    measures = set() if task.score is None else {posixpath.normpath(word) for word in _words(task.score.command)}
+    measures = set() if task.score is None else {posixpath.normpath(word) for word in command_words(task.score.command)}
     for at, pattern in enumerate(task.code.editable):
         path = f"code.editable.{at}"
         is_inside = pattern and not pattern.startswith(("/", "~")) and ".." not in pattern.split("/")
@@ -99,12 +99,3 @@ def _matches(root: Path, pattern: str) -> bool:
         return any(found.is_file() for found in root.glob(pattern))
     except (ValueError, NotImplementedError, OSError):
         return False
-
-
-def _words(command: str | tuple[str, ...]) -> list[str]:
-    if not isinstance(command, str):
-        return list(command)
-    try:
-        return shlex.split(command)
-    except ValueError:
-        return command.split()

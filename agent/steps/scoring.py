@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shlex
 from dataclasses import replace
 from pathlib import Path
 
+from agent.command_words import command_words
 from agent.deps import Deps
 from agent.planner.comparable import OTHER_USER, SEALED, WITHIN_REACH
 from agent.store.fenced import Line
@@ -107,18 +107,9 @@ def scorer_digest(score: Score, job: JobView, training: JobView) -> str:
     if source is not None and source.snapshot_id is not None:
         whole.update(source.snapshot_id.encode())
     elif source is not None:
-        for name in _words(score):
+        for name in command_words(score.command):
             whole.update(_file_digest(Path(source.root_path) / name))
     return whole.hexdigest()
-
-
-def _words(score: Score) -> list[str]:
-    if not isinstance(score.command, str):
-        return list(score.command)
-    try:
-        return shlex.split(score.command)
-    except ValueError:
-        return score.command.split()
 
 
 def _file_digest(path: Path) -> bytes:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from agent.command_words import command_words
 from agent.task import DataSource, Task
 from runtime_client.snapshot.git import ask_git
 
@@ -88,7 +89,7 @@ def _check_contents(state: State, task: Task, root: Path) -> None:
     prefix = "" if state.below == "." else f"{state.below}/"
     if not any(path.startswith(prefix) for path in paths):
         raise NoState(f"{short} has no folder {state.below}, in which the code of task {task.task} is")
-    for word in _words(task.job.command):
+    for word in command_words(task.job.command):
         is_script = not os.path.isabs(word) and (root / word).is_file()
         if is_script and os.path.normpath(prefix + word) not in paths and not _is_ignored(root, word):
             raise NoState(f"{short} has no {word}, which job.command of task {task.task} names")
@@ -98,15 +99,6 @@ def _check_contents(state: State, task: Task, root: Path) -> None:
     for path in sorted(path for path in paths if os.path.basename(path) == ".gitattributes"):
         if b"filter=lfs" in (_git(state.repository, "cat-file", "blob", f"{state.commit}:{path}") or b""):
             raise NoState(f"{short} keeps files in git LFS ({path}), which a state would have as pointers only")
-
-
-def _words(command: str | tuple[str, ...]) -> list[str]:
-    if not isinstance(command, str):
-        return list(command)
-    try:
-        return shlex.split(command)
-    except ValueError:
-        return command.split()
 
 
 def _is_ignored(root: Path, word: str) -> bool:

@@ -46,9 +46,9 @@ def test_a_session_on_digits_with_a_real_model_ends_well(
     folder = tmp_path / "digits"
     shutil.copytree(EXAMPLE, folder)
     task = with_this_python(load_task(folder / "task.yaml"))
-    model = a_model(max_tokens=400, batch=3)
+    model = a_model(rung="schema", max_tokens=400, batch=2)
     search = task.search.model_copy(update={"use": ("sampler", "refiner", "replicator", "model")})
-    budgets = task.budgets.model_copy(update={"tokens": 200_000})
+    budgets = task.budgets.model_copy(update={"tokens": 200_000, "wall_minutes": 5})
     session_id = lab.start_session(task.model_copy(update={"model": model, "search": search, "budgets": budgets}))
     ended = lab.await_end(session_id, within_s=900)
     assert ended.state is SessionState.FINISHED, ended.message
@@ -74,7 +74,7 @@ def test_a_session_that_edits_code_with_a_real_model_ends_well(
     task = with_this_python(load_task(folder / "charlm.yaml"))
     assert task.fidelity is not None
     changes = {
-        "model": a_model(max_tokens=600),
+        "model": a_model(rung="fenced", max_tokens=500),
         "fidelity": task.fidelity.model_copy(update={"value": 1000}),
         "budgets": task.budgets.model_copy(update={"trials": 4, "tokens": 100_000, "wall_minutes": 4}),
         "seeds": task.seeds.model_copy(update={"fresh": 2, "max_pairs": 8}),
