@@ -51,8 +51,12 @@ def waiting(thoughts: Sequence[Thought], history: History, leader: str | None) -
 
 
 def superfluous(left: Sequence[Thought], leader: str | None, n: int) -> list[Thought]:
-    """What is dropped of the waiting ones when more than `n` wait: stale ones alone, oldest first."""
-    stale = sorted((t for t in left if t.premise != leader), key=lambda thought: thought.thought_id)
+    """What is dropped of the waiting ones when more than `n` wait: stale ones alone, oldest first.
+
+    An edit of code is kept: what it was made from is still there, and it cost a whole answer.
+    """
+    dropped = (t for t in left if t.premise != leader and t.proposal.facts.edited is None)
+    stale = sorted(dropped, key=lambda thought: thought.thought_id)
     return stale[: max(len(left) - n, 0)]
 
 

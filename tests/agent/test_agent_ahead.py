@@ -16,7 +16,7 @@ from agent.planner.history import History, Proposal
 from agent.planner.proposers.race import Race
 from agent.store.fenced import FencedWriter
 from agent.store.shelf import Shelf
-from agent.store.views import Expected, Purpose, TrialFacts, TrialState, TrialView
+from agent.store.views import CodeState, Expected, Purpose, TrialFacts, TrialState, TrialView
 from agent.task import Task
 
 
@@ -99,6 +99,13 @@ def test_only_stale_thoughts_are_dropped_and_only_for_newer_ones() -> None:
     assert [thought.thought_id for thought in superfluous(thoughts, "now", 3)] == [1]
     assert [thought.thought_id for thought in superfluous(thoughts, "now", 1)] == [1, 2]
     assert superfluous(thoughts, "now", 4) == []
+
+
+def test_an_edit_of_code_waits_whoever_leads() -> None:
+    code = CodeState(tree="1" * 40, commit="2" * 40, branch="trial/1")
+    edit = replace(a_proposal(0.1), facts=TrialFacts(edited=code))
+    thoughts = [replace(a_thought(1, 0.1), proposal=edit), a_thought(2, 0.2), a_thought(3, 0.3, "now")]
+    assert [thought.thought_id for thought in superfluous(thoughts, "now", 1)] == [2]
 
 
 def test_it_thinks_one_call_at_a_time_and_sees_what_waits_as_proposed(world: World) -> None:
