@@ -21,34 +21,17 @@ from runtime_client.bpf import (
     unless_equal,
 )
 from runtime_client.landlock import SIGNALS_SINCE
+from runtime_client.syscalls import numbers_of
 
-NUMBERS = {
-    "x86_64": {
-        "socket": 41, "connect": 42, "sendto": 44, "sendmsg": 46, "socketpair": 53, "sendmmsg": 307, "ioctl": 16,
-        "chmod": 90, "fchmod": 91, "fchmodat": 268, "fchmodat2": 452, "utimensat": 280,
-        "chown": 92, "fchown": 93, "lchown": 94, "fchownat": 260, "utime": 132, "utimes": 235, "futimesat": 261,
-        "inotify_add_watch": 254, "migrate_pages": 256, "prlimit64": 302, "sched_setparam": 142, "fcntl": 72,
-        "sched_setscheduler": 144, "sched_setaffinity": 203, "sched_setattr": 314, "setpriority": 141,
-        "ioprio_set": 251, "shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65, "semctl": 66,
-        "semtimedop": 220, "msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "mq_open": 240, "mq_unlink": 241,
-        "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190, "removexattr": 197, "lremovexattr": 198,
-        "fremovexattr": 199, "setxattrat": 463, "removexattrat": 466, "file_setattr": 469,
-        "kill": 62, "tkill": 200, "tgkill": 234, "rt_sigqueueinfo": 129, "rt_tgsigqueueinfo": 297,
-        "pidfd_send_signal": 424,
-    },
-    "aarch64": {
-        "socket": 198, "connect": 203, "sendto": 206, "sendmsg": 211, "socketpair": 199, "sendmmsg": 269, "ioctl": 29,
-        "fchmod": 52, "fchmodat": 53, "fchmodat2": 452, "utimensat": 88, "fchown": 55, "fchownat": 54,
-        "inotify_add_watch": 27, "migrate_pages": 238, "prlimit64": 261, "sched_setparam": 118, "fcntl": 25,
-        "sched_setscheduler": 119, "sched_setaffinity": 122, "sched_setattr": 274, "setpriority": 140,
-        "ioprio_set": 30, "shmget": 194, "shmat": 196, "shmctl": 195, "semget": 190, "semop": 193, "semctl": 191,
-        "semtimedop": 192, "msgget": 186, "msgsnd": 189, "msgrcv": 188, "msgctl": 187, "mq_open": 180,
-        "mq_unlink": 181, "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15,
-        "fremovexattr": 16, "setxattrat": 463, "removexattrat": 466, "file_setattr": 469,
-        "kill": 129, "tkill": 130, "tgkill": 131, "rt_sigqueueinfo": 138, "rt_tgsigqueueinfo": 240,
-        "pidfd_send_signal": 424,
-    },
-}  # fmt: skip
+NUMBERS = numbers_of((
+    "socket", "connect", "sendto", "sendmsg", "socketpair", "sendmmsg", "ioctl", "chmod", "fchmod", "fchmodat",
+    "fchmodat2", "utimensat", "chown", "fchown", "lchown", "fchownat", "utime", "utimes", "futimesat",
+    "inotify_add_watch", "migrate_pages", "prlimit64", "sched_setparam", "fcntl", "sched_setscheduler",
+    "sched_setaffinity", "sched_setattr", "setpriority", "ioprio_set", "shmget", "shmat", "shmctl", "semget",
+    "semop", "semctl", "semtimedop", "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink", "setxattr",
+    "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr", "setxattrat", "removexattrat",
+    "file_setattr", "kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal",
+))  # fmt: skip
 ABOUT_FILES = frozenset({"chmod", "fchmod", "fchmodat", "fchmodat2", "utimensat"})
 SIGNALS = frozenset({"kill", "tgkill"})
 _OTHER_SIGNALS = frozenset({"tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal"})

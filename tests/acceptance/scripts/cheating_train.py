@@ -33,7 +33,9 @@ if attack == "read":
     left["stolen"] = {str(way): tried(way) for way in ways}
 elif attack == "other":
     folder = Path.cwd().parents[1]
-    left["stolen"] = {str(way): tried(way) for way in (*folder.glob("*/work/left.json"), folder / "j1/work/left.json")}
+    left["stolen"] = {
+        str(way): tried(way) for way in (*folder.glob("*/*/left.json"), folder / "j1" / "work" / "left.json")
+    }
 elif attack == "link":
     os.symlink(private, "left.json")
 elif attack == "link folder":

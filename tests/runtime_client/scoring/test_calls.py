@@ -8,15 +8,15 @@ import struct
 import pytest
 
 from runtime_client.scoring import calls
+from runtime_client.syscalls import AUDIT_ARCH
 
 KILL, ALLOW, ERRNO = 0x80000000, 0x7FFF0000, 0x00050000
 PID = 4321
-ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
 def answer(machine: str, number: int, first: int = 0, architecture: int | None = None) -> int:
     words = list(struct.iter_unpack("HBBI", calls.program(machine, PID)))
-    data = {0: number, 4: architecture or ARCHITECTURES[machine], 16: first}
+    data = {0: number, 4: architecture or AUDIT_ARCH[machine], 16: first}
     loaded, at = 0, 0
     while True:
         kind, if_true, if_false, value = words[at]
