@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agent.web.address import url_of
+from nightlab.agent_address import agent_url
 from nightlab.failure import ExitCode
 from nightlab.moments import moment
 from nightlab.output import ago, plural, print_json, print_table
@@ -120,7 +120,7 @@ def _services(
     addresses = {
         SERVER: settings.url if settings else None,
         MLFLOW: settings.tracking_url if settings else None,
-        AGENT: _agent_address(state, home),
+        AGENT: agent_url(home),
     }
     found: list[dict[str, object]] = []
     for name, address in addresses.items():
@@ -135,11 +135,6 @@ def _services(
             }
         )
     return found
-
-
-def _agent_address(state: SupervisorState | None, home: Path) -> str | None:
-    known = None if state is None else state.services.get(AGENT)
-    return None if known is None else url_of(home, known.pid)
 
 
 def _service_state(
