@@ -6,9 +6,12 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
+from agent.chat.hub import Hub
+from agent.chat.talk import Talk
+from agent.chat.tools import ALL
 from agent.store.journal import Journal
 from agent.store.store import AgentStore
-from agent.web import control
+from agent.web import chats, control
 from agent.web.envelope import install
 from agent.web.events import Pulse
 from agent.web.guard import Guard
@@ -17,11 +20,13 @@ from agent.web.routes import router
 from runtime_client.models import API_VERSION
 
 
-def create_app(store: AgentStore, keys: Keys, home: Path | None = None) -> FastAPI:
+def create_app(store: AgentStore, keys: Keys, home: Path | None = None, *, talk: Talk | None = None) -> FastAPI:
     """The app; whoever makes it keeps the store open and closes it.
 
     Args:
         home: where sessions keep edited code; None: none of it can be shown.
+        talk: what works on the turns of chats; None: one is made. Whoever makes the app starts and closes it, as
+            `app.state.talk`.
     """
     app = FastAPI(
         title="nightlab agent",
@@ -33,9 +38,11 @@ def create_app(store: AgentStore, keys: Keys, home: Path | None = None) -> FastA
     )
     app.state.store = store
     app.state.home = home
+    app.state.talk = talk or Talk(store, home, Hub(), tools=ALL)
     app.state.pulse = Pulse(Journal(store).newest)
     install(app)
     app.include_router(router)
     app.include_router(control.router)
+    app.include_router(chats.router)
     app.add_middleware(Guard, keys=keys)
     return app
