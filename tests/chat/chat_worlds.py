@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from agent_worlds import World, a_task, a_world
 
-from agent.chat.grammar import WrongUse, parse
+from agent.chat import grammar
 from agent.chat.tool import ChatTool, Desk, Foreseen, Result
 from agent.chat.tools import ALL
+from agent.waiting import DirectWaiter, Interest, Wake
 from runtime_client.errors import Unreachable
 from runtime_client.fake import FakeRuntime
 
@@ -38,6 +40,29 @@ def a_desk(world: World, *, session_id: str | None = "s1", is_up: bool = True, *
     return Desk(**(given | changes))
 
 
+@dataclass(frozen=True, slots=True)
+class StopsTheSession:
+    """Waits, and has the session stop once three of its trials have ended."""
+
+    world: World
+    inner: DirectWaiter
+
+    def wait(self, interest: Interest) -> Wake:
+        if self.world.store.n_ended_trials(self.world.session_id) >= 3:
+            self.world.store.request_stop(self.world.session_id)
+        return self.inner.wait(interest)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def a_stopped_world(home: Path) -> World:
+    """A session that was stopped in the middle of its search."""
+    world = a_world(home, task=a_task(search={"use": ["random"]}, idle={"replicate": False, "explore": False}))
+    world.live(open_waiter=lambda runtime, since: StopsTheSession(world, DirectWaiter(runtime, since=since)))
+    return world
+
+
 def a_finished_world(home: Path, **changes: Any) -> World:
     task = a_task(search={"use": ["random", "replicator"]}, idle={"replicate": False, "explore": False})
     world = a_world(home, **({"task": task} | changes))
@@ -47,10 +72,8 @@ def a_finished_world(home: Path, **changes: Any) -> World:
 
 def meant(line: str) -> tuple[ChatTool, Any]:
     """The tool of a command and its arguments."""
-    found = parse(line)
-    assert not isinstance(found, WrongUse), found.text
-    tool, arguments = found
-    return tool, tool.arguments.model_validate(arguments)
+    found = grammar.meant(line, ALL)
+    return found.tool, found.arguments
 
 
 def look(desk: Desk, line: str) -> Result:

@@ -50,7 +50,10 @@ def nothing(words: Words) -> dict[str, Any]:
 
 
 def of_session(words: Words) -> dict[str, Any]:
-    return taken(words, optional=("session",))
+    session, rest = session_first(words)
+    if rest and not session:
+        raise ValueError(f"{rest[0]!r} is no id of a session, such as s3")
+    return {**session, **taken(rest)}
 
 
 def of_job(words: Words) -> dict[str, Any]:
