@@ -16,17 +16,22 @@ from agent.web.envelope import install
 from agent.web.events import Pulse
 from agent.web.guard import Guard
 from agent.web.keys import Keys
+from agent.web.page_files import BUILT, PageFiles
 from agent.web.routes import router
+from agent.web.safe_headers import SafeHeaders
 from runtime_client.models import API_VERSION
 
 
-def create_app(store: AgentStore, keys: Keys, home: Path | None = None, *, talk: Talk | None = None) -> FastAPI:
+def create_app(
+    store: AgentStore, keys: Keys, home: Path | None = None, *, talk: Talk | None = None, page: Path = BUILT
+) -> FastAPI:
     """The app; whoever makes it keeps the store open and closes it.
 
     Args:
         home: where sessions keep edited code; None: none of it can be shown.
         talk: what works on the turns of chats; None: one is made. Whoever makes the app starts and closes it, as
             `app.state.talk`.
+        page: the folder of the built web page; it need not exist.
     """
     app = FastAPI(
         title="nightlab agent",
@@ -44,5 +49,7 @@ def create_app(store: AgentStore, keys: Keys, home: Path | None = None, *, talk:
     app.include_router(router)
     app.include_router(control.router)
     app.include_router(chats.router)
+    app.add_middleware(PageFiles, folder=page)
     app.add_middleware(Guard, keys=keys)
+    app.add_middleware(SafeHeaders)
     return app
