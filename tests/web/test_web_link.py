@@ -47,7 +47,9 @@ def told(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
     return int(str(ended.value.code or 0)), said.out, said.err
 
 
-def test_the_link_holds_the_owners_token_where_no_server_sees_it(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_link_holds_the_owners_token_where_no_server_sees_it(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     token = open_keys(home).owner_token
     assert told(capsys, "--home", str(home)) == (0, f"{URL}/#token={token}\n", "")
 
