@@ -70,12 +70,13 @@ def _found(shelf: Shelf, trial: TrialView) -> Found:
         trial=trial,
         task_name=shelf.task.task,
         metric=shelf.task.objective.metric,
-        gain_over_default=_gain(shelf, trial),
+        gain_over_default=gain_over_default(shelf, trial),
         verdict=standing(shelf, trial),
     )
 
 
-def _gain(shelf: Shelf, trial: TrialView) -> float | None:
+def gain_over_default(shelf: Shelf, trial: TrialView) -> float | None:
+    """Of its value over the default's with the same seed; None: one of them has none."""
     if trial.value is None or trial.purpose is Purpose.HELD_OUT:
         return None
     for other in shelf.trials:
