@@ -14,6 +14,7 @@ from agent.web.events import Pulse
 from agent.web.guard import Guard
 from agent.web.keys import Keys
 from agent.web.routes import router
+from agent.web.session_routes import router as session_router
 from runtime_client.models import API_VERSION
 
 
@@ -37,5 +38,6 @@ def create_app(store: AgentStore, keys: Keys, home: Path | None = None) -> FastA
     install(app)
     app.include_router(router)
     app.include_router(control.router)
+    app.include_router(session_router)
     app.add_middleware(Guard, keys=keys)
     return app
