@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 VERSION_TABLE = "agent_schema_version"
-HEAD = "0006"
+HEAD = "0007"
 """The newest migration; a test says that it is."""
 
 metadata = sa.MetaData(
@@ -282,3 +282,36 @@ night_cells = sa.Table(
     sa.Column("session_id", sa.String(100)),
     sa.Column("is_resumed", sa.Boolean, nullable=False, default=False),
 )
+
+chats = sa.Table(
+    "chats",
+    metadata,
+    sa.Column("chat_id", sa.String(100), primary_key=True),
+    sa.Column("number", BigId, nullable=False, unique=True),
+    sa.Column("session_id", sa.String(100), index=True),
+    sa.Column("title", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("created_by", sa.String(100), nullable=False),
+    sa.Column("updated_at", sa.Double, nullable=False),
+    sa.Column("n_entries", sa.Integer, nullable=False, default=0),
+)
+"""Talks of people with nightlab, each about one session or about none."""
+
+chat_entries = sa.Table(
+    "chat_entries",
+    metadata,
+    sa.Column("chat_id", sa.String(100), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("kind", sa.String(20), nullable=False),
+    sa.Column("said_by", sa.String(100), nullable=False),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("ends_turn", sa.Boolean, nullable=False),
+    sa.Column("content", sa.JSON, nullable=False),
+    sa.Column("key", sa.String(100)),
+    sa.Column("answers", sa.Integer),
+    sa.UniqueConstraint("chat_id", "key", name="uq_chat_entries_key"),
+    sa.UniqueConstraint("chat_id", "answers", name="uq_chat_entries_answers"),
+)
+"""The lines of chats, only ever added. `key`: a client's own name for what was said, so that it is said once.
+`answers`: of an answer, the number of the entry that asked; the first one counts."""

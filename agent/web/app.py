@@ -6,23 +6,27 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
+from agent.chat.hub import Hub
+from agent.chat.talk import Talk
+from agent.chat.tools import ALL
 from agent.store.journal import Journal
 from agent.store.store import AgentStore
-from agent.web import control
+from agent.web import chats, control, session_routes
 from agent.web.envelope import install
 from agent.web.events import Pulse
 from agent.web.guard import Guard
 from agent.web.keys import Keys
 from agent.web.routes import router
-from agent.web.session_routes import router as session_router
 from runtime_client.models import API_VERSION
 
 
-def create_app(store: AgentStore, keys: Keys, home: Path | None = None) -> FastAPI:
+def create_app(store: AgentStore, keys: Keys, home: Path | None = None, *, talk: Talk | None = None) -> FastAPI:
     """The app; whoever makes it keeps the store open and closes it.
 
     Args:
         home: where sessions keep edited code; None: none of it can be shown.
+        talk: what works on the turns of chats; None: one is made. Whoever makes the app starts and closes it, as
+            `app.state.talk`.
     """
     app = FastAPI(
         title="nightlab agent",
@@ -34,10 +38,12 @@ def create_app(store: AgentStore, keys: Keys, home: Path | None = None) -> FastA
     )
     app.state.store = store
     app.state.home = home
+    app.state.talk = talk or Talk(store, home, Hub(), tools=ALL)
     app.state.pulse = Pulse(Journal(store).newest)
     install(app)
     app.include_router(router)
     app.include_router(control.router)
-    app.include_router(session_router)
+    app.include_router(chats.router)
+    app.include_router(session_routes.router)
     app.add_middleware(Guard, keys=keys)
     return app

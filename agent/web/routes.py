@@ -155,7 +155,7 @@ async def events(
     store, pulse = _store(request), _pulse(request)
     pulse.admit()
     if last_event_id is not None and last_event_id.strip():
-        after = _sequence_number(last_event_id.strip())
+        after = sequence_number(last_event_id.strip())
     if session_id is not None:
         await asyncio.to_thread(_known, store, session_id)
     journal = Journal(store)
@@ -192,7 +192,11 @@ def _small(gate_id: int) -> int:
     return gate_id if -MAX_SEQ < gate_id < MAX_SEQ else 0
 
 
-def _sequence_number(text: str) -> int:
+def sequence_number(text: str) -> int:
+    """
+    Raises:
+        Refused: it is none.
+    """
     if text.isascii() and text.isdigit() and len(text) <= 18:
         return int(text)
     said = f"Last-Event-ID: {text[:40]!r} is not a sequence number"

@@ -49,6 +49,7 @@ class ApiServer:
 
     def start(self) -> None:
         write_address(self._home, self.url)
+        self._app.state.talk.start()
         self._thread.start()
 
     def stop(self) -> None:
@@ -57,6 +58,7 @@ class ApiServer:
         if self._loop is not None:
             with suppress(RuntimeError):  # it has ended already
                 self._loop.call_soon_threadsafe(self._app.state.pulse.close)
+        self._app.state.talk.close()
         self._thread.join(timeout=GOODBYE_S + 2)
         self._listener.close()
         self._store.close()
