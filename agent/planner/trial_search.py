@@ -39,14 +39,18 @@ class Found:
 
 def search(shelves: Iterable[Shelf], text: str) -> list[Found]:
     """Trials in which every word of `text` occurs, newest first. No words: all of them."""
-    words = text.lower().split()
-    found = [
-        _found(shelf, trial)
-        for shelf in shelves
-        for trial in shelf.trials
-        if all(word in _text(shelf, trial) for word in words)
-    ]
+    found = [_found(shelf, trial) for shelf in shelves for trial in matching(shelf, text)]
     return sorted(found, key=lambda one: (one.trial.proposed_at, one.trial.number), reverse=True)
+
+
+def matching(shelf: Shelf, text: str) -> list[TrialView]:
+    """Trials of one session in which every word of `text` occurs, in their order."""
+    words = text.lower().split()
+    return [trial for trial in shelf.trials if not words or _holds(_text(shelf, trial), words)]
+
+
+def _holds(text: str, words: Sequence[str]) -> bool:
+    return all(word in text for word in words)
 
 
 def standing(shelf: Shelf, trial: TrialView) -> str:

@@ -11,7 +11,7 @@ from agent.chat.talk import Talk
 from agent.chat.tools import ALL
 from agent.store.journal import Journal
 from agent.store.store import AgentStore
-from agent.web import chats, control, trial_routes
+from agent.web import chats, control, session_routes, trial_routes
 from agent.web.envelope import install
 from agent.web.events import Pulse
 from agent.web.guard import Guard
@@ -57,6 +57,7 @@ def create_app(
     app.include_router(router)
     app.include_router(control.router)
     app.include_router(chats.router)
+    app.include_router(session_routes.router)
     app.include_router(trial_routes.router)
     app.add_middleware(Guard, keys=keys)
     return app
