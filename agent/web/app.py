@@ -25,6 +25,7 @@ from runtime_client.models import API_VERSION
 
 RUNTIME_ANSWERS_IN_S = 10.0
 
+
 def create_app(
     store: AgentStore,
     keys: Keys,
@@ -40,8 +41,8 @@ def create_app(
         home: where sessions keep edited code; None: none of it can be shown.
         talk: what works on the turns of chats; None: one is made. Whoever makes the app starts and closes it, as
             `app.state.talk`.
-        page: the folder of the built web page; it need not exist.
         connect: how the runtime is reached; None: as the home's files say.
+        page: the folder of the built web page; it need not exist.
     """
     app = FastAPI(
         title="nightlab agent",

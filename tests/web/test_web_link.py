@@ -95,5 +95,5 @@ def test_a_page_that_is_not_built_is_said_beside_the_link(home: Path, capsys: py
 
 def test_an_agent_service_without_an_address_is_said_with_its_log(home: Path) -> None:
     (home / "agent-address.json").unlink()
-    with pytest.raises(Failure, match="its log in .*logs"):
+    with pytest.raises(Failure, match=r"its log in .*logs"):
         await_agent_url(home, wait_s=0.0)
