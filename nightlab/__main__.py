@@ -34,6 +34,7 @@ COMMANDS = {
     "gc": "Delete checkpoints that nobody needs any more.",
     "research": "Sessions: check a task, start, follow, stop, resume, report, suggest.",
     "chat": "Ask what runs and why, have it changed: in words, or by / commands.",
+    "web": "The web page of sessions, trials and chats: print its link, or open it.",
     "gate": "What sessions ask of people first: list, show, approve, deny.",
     "sweep": "Sweeps: the same trials night after night; their reports.",
     "trial": "Trials of all sessions: search, list, show, compare, reproduce, export.",

@@ -16,6 +16,7 @@ from agent.chat.entry import Entry
 from agent.web.chat_wire import ChatView, SlashView, TextPiece
 from nightlab.agent_address import AgentAddress, agent_address
 from nightlab.chat.words import Ids
+from nightlab.web_link import WAIT_S
 from runtime_client.errors import ServerFault
 from runtime_client.transport import Query, Transport
 
@@ -49,7 +50,7 @@ class Door:
             Failure: the service is not up.
         """
         self._home, self._by = home, by
-        self._address = agent_address(home)
+        self._address = agent_address(home, wait_s=WAIT_S)
         self._transport = _connected(self._address)
 
     def close(self) -> None:
@@ -61,7 +62,7 @@ class Door:
         Raises:
             Failure: it is not up.
         """
-        address = agent_address(self._home)
+        address = agent_address(self._home, wait_s=0.0)
         if address != self._address:  # requests under way keep the connection that they have
             self._address, self._transport = address, _connected(address)
 
