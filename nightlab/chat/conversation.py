@@ -164,8 +164,10 @@ class Conversation:
         is_stopping = False
         while not self._screen.is_over(after):
             question = self._screen.question
-            if question is not None and not self._settled(question):
-                return Outcome.ASKS
+            if question is not None:
+                if not self._settled(question):
+                    return Outcome.ASKS
+                continue
             try:
                 self._screen.show(self._inbox.take())
             except KeyboardInterrupt:

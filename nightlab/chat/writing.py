@@ -38,7 +38,8 @@ class Writing:
 
     def _become(self, text: str) -> More:
         before, self._shown = self._shown, text
-        more = More(text[len(before) :]) if text.startswith(before) else More(text, is_anew=True)
+        is_same = text.startswith(before.rstrip())
+        more = More(text[len(before) :] if is_same else text, is_anew=not is_same)
         if more.text:
             self.is_line_open = not more.text.endswith("\n")
         return more

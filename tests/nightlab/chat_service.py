@@ -7,7 +7,8 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 
 import uvicorn
@@ -16,7 +17,7 @@ from agent.chat.entry import EntryKind, ReplyPart
 from agent.chat.hub import Hub
 from agent.chat.talk import Talk
 from agent.chat.tools import ALL
-from agent.store.chats import ChatStore
+from agent.store.chats import ChatStore, TurnOver
 from agent.store.store import AgentStore
 from agent.web.address import port_before, write_address
 from agent.web.app import create_app
@@ -44,8 +45,11 @@ class Told(Talk):
         for word in self.reply.split(" "):
             self.hub.text(chat_id, f"{word} ")
         self.may_go_on.wait(30)
-        chats.add(chat_id, EntryKind.REPLY, ReplyPart(model="told"), self.reply, by="told", ends_turn=True)
-        self.hub.news(chat_id)
+        if self._closing.is_set():
+            return
+        with suppress(TurnOver):
+            chats.add(chat_id, EntryKind.REPLY, ReplyPart(model="told"), self.reply, by="told", ends_turn=True)
+            self.hub.news(chat_id)
 
 
 @contextmanager
@@ -57,7 +61,7 @@ def told_home(home: Path) -> Iterator[None]:
         phase=ServicePhase.RUNNING, pid=os.getpid(), process_started_at=None, n_restarts=0, last_exit=None
     )
     state = SupervisorState(pid=os.getpid(), started_at=0.0, phase=Phase.RUNNING, services={"agent": one})
-    files.state.write_text(json.dumps(_plain(state)))
+    files.state.write_text(json.dumps(asdict(state)))
     with locked(files.supervisor_lock):
         yield
 
@@ -87,15 +91,9 @@ def chat_service(home: Path) -> Iterator[Told]:
     try:
         yield talk
     finally:
-        talk.may_go_on.set()
         server.should_exit = True
         talk.close()
+        talk.may_go_on.set()
         app.state.pulse.close()
         thread.join(timeout=10)
         store.close()
-
-
-def _plain(state: SupervisorState) -> dict[str, object]:
-    from dataclasses import asdict
-
-    return asdict(state)

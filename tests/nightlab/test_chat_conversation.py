@@ -51,9 +51,7 @@ class AnsweredElsewhere(Script):
 
     def ask(self, prompt: str, *, draft: str, inbox: Inbox, on_news: OnNews, is_answer: bool) -> Typed:
         if not is_answer:
-            return super(AnsweredElsewhere, self).ask(
-                prompt, draft=draft, inbox=inbox, on_news=on_news, is_answer=is_answer
-            )
+            return super().ask(prompt, draft=draft, inbox=inbox, on_news=on_news, is_answer=is_answer)
         step = self.steps.pop(0)
         assert not isinstance(step, str)
         step()
@@ -68,6 +66,7 @@ class AnsweredElsewhere(Script):
 @dataclass(slots=True)
 class World:
     home: Path
+    session_id: str
     talk: Told
     store: AgentStore
     door: Door
@@ -76,7 +75,7 @@ class World:
 
     def conversation(self, script: Script | PlainLines | None = None, chat: ChatView | None = None) -> Conversation:
         screen = Screen(Console(file=self.out, width=120, color_system=None))
-        made = Conversation(self.door, screen, script, lambda: chat or self.door.make("s1"), patience_s=20)
+        made = Conversation(self.door, screen, script, lambda: chat or self.door.make(self.session_id), patience_s=20)
         self.talks.append(made)
         return made
 
@@ -85,27 +84,40 @@ class World:
         return self.out.getvalue().splitlines()
 
     @property
+    def chat(self) -> ChatView:
+        return self.door.chat(self.talks[0].chat.chat_id)
+
+    def deny_as_bob(self) -> None:
+        Door(self.home, by="bob").answer(self.chat.chat_id, 3, is_yes=False, note=None)
+
+    @property
     def session(self) -> str:
-        return self.store.session("s1").state.value
+        return self.store.session(self.session_id).state.value
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Told, AgentStore]]:
+    home = tmp_path_factory.mktemp("home")
+    with closing(AgentStore.open(home)) as store, told_home(home), chat_service(home) as talk:
+        yield home, talk, store
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with closing(AgentStore.open(tmp_path)) as store:
-        store.create_session(a_task())
-        with told_home(tmp_path), chat_service(tmp_path) as talk:
-            door = Door(tmp_path, by="ann")
-            made = World(home=tmp_path, talk=talk, store=store, door=door)
-            yield made
-            for one in made.talks:
-                one.close()
-            door.close()
+def world(service: tuple[Path, Told, AgentStore]) -> Iterator[World]:
+    home, talk, store = service
+    talk.may_go_on.clear()
+    session_id = store.create_session(a_task()).session_id
+    made = World(home=home, session_id=session_id, talk=talk, store=store, door=Door(home, by="ann"))
+    yield made
+    for one in made.talks:
+        one.close()
+    made.door.close()
 
 
 def test_a_command_is_said_and_its_table_is_shown(world: World) -> None:
     assert world.conversation().say("/sessions") is Outcome.DONE
     assert world.lines[0].startswith("→ ")
-    assert any(line.split()[:3] == ["s1", "toy", "running"] for line in world.lines)
+    assert any(line.split()[:3] == [world.session_id, "toy", "running"] for line in world.lines)
     assert not any("/sessions" in line for line in world.lines)  # it was typed, so it is there already
 
 
@@ -114,7 +126,7 @@ def test_a_reply_is_shown_while_it_is_written(world: World) -> None:
     turn = threading.Thread(target=lambda: talk.say("which is best?"), daemon=True)
     turn.start()
     eventually(lambda: "the best of" in world.out.getvalue())
-    assert world.door.chat("c1").state is ChatState.WORKING
+    assert world.chat.state is ChatState.WORKING
     world.talk.may_go_on.set()
     turn.join(20)
     assert world.out.getvalue().split() == world.talk.reply.split()
@@ -136,7 +148,7 @@ def test_denied_in_place_nothing_is_done(world: World) -> None:
 
 def test_answered_elsewhere_is_told_at_the_question(world: World) -> None:
     def bob() -> str:
-        world.door._transport.call("POST", "/v1/chats/c1/approvals/3", body=b'{"answer": "deny", "by": "bob"}')
+        world.deny_as_bob()
         return ""
 
     assert world.conversation(AnsweredElsewhere(["/stop", bob])).converse() is Outcome.DONE
@@ -145,7 +157,7 @@ def test_answered_elsewhere_is_told_at_the_question(world: World) -> None:
 
 def test_an_answer_that_came_second_is_told_and_the_first_counts(world: World) -> None:
     def late() -> str:
-        world.door._transport.call("POST", "/v1/chats/c1/approvals/3", body=b'{"answer": "deny", "by": "bob"}')
+        world.deny_as_bob()
         return "y"
 
     world.conversation(Script(["/stop", late])).converse()
@@ -155,7 +167,7 @@ def test_an_answer_that_came_second_is_told_and_the_first_counts(world: World) -
 
 def test_without_a_person_the_question_stays_open_and_can_be_answered_later(world: World) -> None:
     assert world.conversation().say("/stop") is Outcome.ASKS
-    chat = world.door.chat("c1")
+    chat = world.chat
     assert (chat.state, world.session) == (ChatState.ASKING, "running")
     with pytest.raises(Conflict, match="answer its question"):
         world.conversation(chat=chat).say("/sessions")
@@ -168,25 +180,23 @@ def test_without_a_person_the_question_stays_open_and_can_be_answered_later(worl
 
 def test_a_person_who_leaves_leaves_the_question_open(world: World) -> None:
     assert world.conversation(Script(["/stop"])).converse() is Outcome.ASKS
-    assert world.door.chat("c1").state is ChatState.ASKING
+    assert world.chat.state is ChatState.ASKING
 
 
 def test_who_goes_on_with_a_chat_sees_its_end_and_is_asked(world: World) -> None:
     world.conversation().say("/stop")
-    world.out.truncate(0)
-    assert world.conversation(Script(["n"]), world.door.chat("c1")).go_on() is Outcome.DONE
-    assert [line for line in world.lines if "nn>" in line or "question" in line] == [
-        "ann> /stop",
-        "question 3: stop session s1",
-        "question 3 was denied by ann",
-    ]
+    world.out.truncate(world.out.seek(0))
+    assert world.conversation(Script(["n"]), world.chat).go_on() is Outcome.DONE
+    said, asked, answered = [line for line in world.lines if line.startswith(("ann>", "question"))]
+    assert (said, answered) == ("ann> /stop", "question 3 was denied by ann")
+    assert asked.startswith(f"question 3: stop session {world.session_id} ")
 
 
 def test_an_empty_chat_is_gone_on_with(world: World) -> None:
     assert world.conversation(chat=world.door.make(None)).go_on() is Outcome.DONE
 
 
-@pytest.mark.parametrize("text", ["/nonsense", "/stop s9", "/explain"])
+@pytest.mark.parametrize("text", ["/nonsense", "/stop s999", "/explain"])
 def test_what_fails_is_told_as_failed(world: World, text: str) -> None:
     assert world.conversation().say(text) is Outcome.FAILED
 
@@ -203,7 +213,7 @@ def test_ctrl_c_stops_the_turn_and_not_the_program(world: World, monkeypatch: py
     monkeypatch.setattr(talk._inbox, "take", pressed)
     assert talk.converse() is Outcome.DONE
     assert "ann stopped it" in world.lines
-    assert any(line.split()[:2] == ["s1", "toy"] for line in world.lines)
+    assert any(line.split()[:2] == [world.session_id, "toy"] for line in world.lines)
 
 
 def test_a_turn_that_a_restart_ended_is_told_and_the_chat_goes_on(tmp_path: Path) -> None:
@@ -217,9 +227,6 @@ def test_a_turn_that_a_restart_ended_is_told_and_the_chat_goes_on(tmp_path: Path
             turn = threading.Thread(target=lambda: came.append(talk.say("which is best?")), daemon=True)
             turn.start()
             eventually(lambda: "the best of" in out.getvalue())
-            talk_of_before = door.chat("c1")
-            assert talk_of_before.state is ChatState.WORKING
-            Told._write, kept = lambda *_: None, Told._write
         eventually(lambda: "the agent service is away" in out.getvalue())
         with chat_service(tmp_path):
             turn.join(20)
@@ -227,13 +234,12 @@ def test_a_turn_that_a_restart_ended_is_told_and_the_chat_goes_on(tmp_path: Path
             assert "the service went down in the middle of this turn; say it again" in out.getvalue()
             assert talk.say("/sessions") is Outcome.DONE
             talk.close()
-    Told._write = kept
 
 
 def test_lines_of_standard_input_are_said_one_by_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("/sessions\n\n/help \\\nstop\n/nonsense\n"))
     assert world.conversation(PlainLines()).converse() is Outcome.FAILED
-    said = [one.text for one in world.door.entries("c1", after=0, limit=100) if one.kind.value == "said"]
+    said = [one.text for one in world.door.entries(world.chat.chat_id, after=0, limit=100) if one.kind.value == "said"]
     assert said == ["/sessions", "/help \nstop", "/nonsense"]
 
 
@@ -244,7 +250,7 @@ def test_lines_of_a_script_end_at_a_question(world: World, monkeypatch: pytest.M
 
 
 def test_a_chat_that_is_not_there_is_told(world: World) -> None:
-    for name in ("c9", "../sessions", "c1/../c1", ""):
+    for name in ("c999", "../sessions", "c1/../c1", ""):
         with pytest.raises(NotFound):
             world.door.chat(name)
 
@@ -252,7 +258,7 @@ def test_a_chat_that_is_not_there_is_told(world: World) -> None:
 def test_ids_of_the_session_are_known(world: World) -> None:
     screen = Screen(Console(file=world.out))
     world.door.learn(screen.ids, None)
-    assert screen.ids.by_kind == {"session": ["s1"], "trial": [], "job": []}
+    assert world.session_id in screen.ids.by_kind["session"]
 
 
 def test_without_a_service_the_way_up_is_told(tmp_path: Path) -> None:

@@ -260,7 +260,8 @@ def test_a_reply_is_shown_once_though_its_stream_broke() -> None:
     ]
     assert "".join(more.text for more in seen) == "the loss of s1 is"
     assert not any(more.is_anew for more in seen)
-    assert writing.whole("the loss of s1 is 0.3").text == " 0.3"
+    writing.piece(17, " 0.3\n\n")
+    assert writing.whole("the loss of s1 is 0.3").text == ""
 
 
 def test_a_piece_behind_a_gap_waits_for_the_whole() -> None:
