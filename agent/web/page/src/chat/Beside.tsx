@@ -1,0 +1,48 @@
+import { useCallback, useState } from "react";
+
+import { navigate, withQuery } from "../app/router";
+import { ChatPanel } from "./ChatPanel";
+import { Threads } from "./Threads";
+
+const LIST = "list";
+const NEW = "new";
+
+/** The chat beside a page: one, a new one, or the list of those about its session. */
+export default function Beside({ sessionId, chat }: { sessionId: string; chat: string }) {
+  const [version, setVersion] = useState(0);
+  const changed = useCallback(() => setVersion((before) => before + 1), []);
+  const go = (to: string | null) => navigate(withQuery("chat", to), { replace: true });
+  const buttons = (
+    <>
+      {chat !== LIST && (
+        <button type="button" className="plain" onClick={() => go(LIST)}>
+          History
+        </button>
+      )}
+      {chat !== NEW && (
+        <button type="button" className="plain" onClick={() => go(NEW)}>
+          New
+        </button>
+      )}
+      <button type="button" className="plain" aria-label="Close chat" onClick={() => go(null)}>
+        ✕
+      </button>
+    </>
+  );
+  if (chat === LIST) {
+    return (
+      <section className="chat" aria-label="Chat history">
+        <header className="chat-head">
+          <h2>Chats of {sessionId}</h2>
+          <span className="spacer" />
+          {buttons}
+        </header>
+        <Threads sessionId={sessionId} addressOf={(id) => withQuery("chat", id)} version={version} />
+      </section>
+    );
+  }
+  const id = chat === NEW ? null : chat;
+  return (
+    <ChatPanel key={chat} chatId={id} sessionId={sessionId} onChat={go} onChange={changed} aside={buttons} />
+  );
+}
