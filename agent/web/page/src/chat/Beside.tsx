@@ -1,16 +1,11 @@
-import { useCallback, useState } from "react";
-
-import { navigate, withQuery } from "../app/router";
+import { navigate, NEW_CHAT, withQuery } from "../app/router";
 import { ChatPanel } from "./ChatPanel";
 import { Threads } from "./Threads";
 
 const LIST = "list";
-const NEW = "new";
 
 /** The chat beside a page: one, a new one, or the list of those about its session. */
 export default function Beside({ sessionId, chat }: { sessionId: string; chat: string }) {
-  const [version, setVersion] = useState(0);
-  const changed = useCallback(() => setVersion((before) => before + 1), []);
   const go = (to: string | null) => navigate(withQuery("chat", to), { replace: true });
   const buttons = (
     <>
@@ -19,8 +14,8 @@ export default function Beside({ sessionId, chat }: { sessionId: string; chat: s
           History
         </button>
       )}
-      {chat !== NEW && (
-        <button type="button" className="plain" onClick={() => go(NEW)}>
+      {chat !== NEW_CHAT && (
+        <button type="button" className="plain" onClick={() => go(NEW_CHAT)}>
           New
         </button>
       )}
@@ -37,12 +32,10 @@ export default function Beside({ sessionId, chat }: { sessionId: string; chat: s
           <span className="spacer" />
           {buttons}
         </header>
-        <Threads sessionId={sessionId} addressOf={(id) => withQuery("chat", id)} version={version} />
+        <Threads sessionId={sessionId} addressOf={(id) => withQuery("chat", id)} />
       </section>
     );
   }
-  const id = chat === NEW ? null : chat;
-  return (
-    <ChatPanel key={chat} chatId={id} sessionId={sessionId} onChat={go} onChange={changed} aside={buttons} />
-  );
+  const id = chat === NEW_CHAT ? null : chat;
+  return <ChatPanel chatId={id} sessionId={sessionId} onChat={go} aside={buttons} />;
 }

@@ -96,6 +96,7 @@ export function ChatPanel({ chatId, sessionId, onChat, onChange, aside }: Props)
           closed={closedBecause(chat)}
           hasModel={chat === null || chat.model !== null}
           last={last}
+          isFirst={chatId === null}
         />
       ) : (
         <p className="read-only quiet">This link may read only. The owner's, by `nightlab web`, may talk too.</p>
@@ -153,6 +154,7 @@ function Scroll({ first, end, draft, children }: ScrollProps) {
   const before = useRef({ first, height: 0 });
   useLayoutEffect(() => {
     const box = place.current!;
+    if (end === 0) isAtEnd.current = true;
     const older = before.current.first > first && before.current.first > 0;
     if (older) box.scrollTop += box.scrollHeight - before.current.height;
     else if (isAtEnd.current) box.scrollTop = box.scrollHeight;

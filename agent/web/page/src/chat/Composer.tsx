@@ -21,9 +21,11 @@ interface Props {
   hasModel: boolean;
   /** What was said last, for the arrow up. */
   last: string;
+  /** Nothing was said yet: one begins to write at once. */
+  isFirst: boolean;
 }
 
-export function Composer({ text, onText, say, stop, closed, hasModel, last }: Props) {
+export function Composer({ text, onText, say, stop, closed, hasModel, last, isFirst }: Props) {
   const commands = useResource<readonly SlashView[]>("/v1/slash", null).data ?? [];
   const [chosen, setChosen] = useState(0);
   const [isHidden, setHidden] = useState(false);
@@ -90,6 +92,7 @@ export function Composer({ text, onText, say, stop, closed, hasModel, last }: Pr
       <div className="write">
         <textarea
           data-chat-input
+          autoFocus={isFirst}
           aria-label="Say something, or / for commands"
           aria-autocomplete="list"
           aria-controls={offered.length > 0 ? list : undefined}

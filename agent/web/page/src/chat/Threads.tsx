@@ -7,6 +7,7 @@ import { Link } from "../app/router";
 import { Chip, Time } from "../ui/parts";
 import { Words } from "../ui/Words";
 import type { ChatView } from "./parts";
+import "./beside.css";
 
 const TYPING_MS = 200;
 

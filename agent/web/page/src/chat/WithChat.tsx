@@ -1,9 +1,10 @@
 // A page with the chat beside it. The address says which chat is open, so it can be shared: `?chat=c1`.
 
-import { lazy, Suspense, useMemo, type ReactNode } from "react";
+import { lazy, Suspense, type ReactNode } from "react";
 
-import { useKeys } from "../app/keys";
-import { navigate, useAddress, withQuery } from "../app/router";
+import { navigate, NEW_CHAT, useAddress, withQuery } from "../app/router";
+
+import "./beside.css";
 
 const Beside = lazy(() => import("./Beside"));
 
@@ -11,23 +12,11 @@ const Beside = lazy(() => import("./Beside"));
 export function WithChat({ sessionId, children }: { sessionId: string; children: ReactNode }) {
   const { query } = useAddress();
   const chat = query.get("chat");
-  useKeys(
-    useMemo(
-      () => ({
-        "/": () => {
-          const box = document.querySelector<HTMLTextAreaElement>("[data-chat-input]");
-          if (box) box.focus();
-          else navigate(withQuery("chat", "new"));
-        },
-      }),
-      [],
-    ),
-  );
   return (
     <div className={chat === null ? "with-chat closed" : "with-chat"}>
       <div className="beside-chat">{children}</div>
       {chat === null ? (
-        <button type="button" className="open-chat" onClick={() => navigate(withQuery("chat", "new"))}>
+        <button type="button" className="open-chat" onClick={() => navigate(withQuery("chat", NEW_CHAT))}>
           Chat <kbd>/</kbd>
         </button>
       ) : (
