@@ -17,7 +17,18 @@ from agent.store.views import TrialView
 from agent.web import reading
 from agent.web.envelope import SAID_OF_REFUSALS
 from agent.web.events import Pulse, event_of, event_stream
-from agent.web.wire import Event, GateAnswer, GateDiff, GateView, Health, Me, Notice, Page, SessionDetail, SessionSummary
+from agent.web.wire import (
+    Event,
+    GateAnswer,
+    GateDiff,
+    GateView,
+    Health,
+    Me,
+    Notice,
+    Page,
+    SessionDetail,
+    SessionSummary,
+)
 from runtime_client.doors.refusal import refused
 from runtime_client.models import Envelope, ErrorKind
 
