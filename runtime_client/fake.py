@@ -13,9 +13,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from .artifact_folders import in_folder
 from .errors import Conflict, NotFound, from_body
 from .models import (
     ENDED_STATES,
+    ArtifactView,
     AttemptView,
     DeviceView,
     ErrorBody,
@@ -32,6 +34,7 @@ from .models import (
     LogStreams,
     MetricPoint,
     NewRun,
+    NodeState,
     NodeView,
     PlacementView,
     RunUpdate,
@@ -94,6 +97,8 @@ class FakeRuntime:
         """Devices on which somebody outside computes."""
         self._is_automatic = is_automatic
         self._started_at = start_at
+        self._node_state = NodeState.HEALTHY
+        self._node_reason = ""
         self.now = start_at
         """The clock, in seconds since the epoch."""
         self.n_calls = 0
@@ -255,9 +260,24 @@ class FakeRuntime:
         )
         return [
             NodeView(
-                node_id="local", generation=1, state="healthy", devices=devices, hostname="fake", cpus=1, memory_mb=1024
+                node_id="local",
+                generation=1,
+                state=self._node_state,
+                state_reason=self._node_reason,
+                devices=devices,
+                hostname="fake",
+                cpus=1,
+                memory_mb=1024,
             )
         ]
+
+    def set_node_state(self, node_id: str, state: NodeState, *, reason: str = "") -> NodeView:
+        """Nothing is started on its one node while that is closed; what runs there goes on."""
+        if node_id != "local":
+            raise NotFound(f"no node {node_id!r}", code="node_not_found")
+        self._node_state, self._node_reason = state, reason
+        self._schedule()
+        return self.nodes()[0]
 
     def create_run(self, run: NewRun) -> RunView:
         self.n_calls += 1
@@ -298,6 +318,10 @@ class FakeRuntime:
     def log_artifact(self, run_id: str, path: str, content: bytes) -> None:
         self.run(run_id)
         self.artifacts[(run_id, path)] = content
+
+    def list_artifacts(self, run_id: str, folder: str = "") -> list[ArtifactView]:
+        self.run(run_id)
+        return in_folder({path: one for (owner, path), one in self.artifacts.items() if owner == run_id}, folder)
 
     def events(self, *, since: int, wait_s: float | None = None) -> Iterator[EventView]:
         """What is known after `since`; then, if automatic, what happens as the clock moves on. Never blocks."""
@@ -477,6 +501,8 @@ class FakeRuntime:
         return [job for job in self._jobs.values() if job.view.state == "running"]
 
     def _free_devices(self) -> list[int]:
+        if self._node_state not in (NodeState.HEALTHY, NodeState.SUSPECT):
+            return []
         held = {device for job in self._running() for device in _devices(job.view)}
         return [index for index in range(self._n_devices) if index not in held]
 

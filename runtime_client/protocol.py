@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from .models import (
+    ArtifactView,
     EventView,
     Explanation,
     Forecast,
@@ -16,6 +17,7 @@ from .models import (
     LogStreams,
     MetricPoint,
     NewRun,
+    NodeState,
     NodeView,
     RunUpdate,
     RunView,
@@ -104,10 +106,23 @@ class Runtime(Protocol):
         """Store a small file with the run; it reaches MLflow when MLflow is there."""
         ...
 
+    def list_artifacts(self, run_id: str, folder: str = "") -> list[ArtifactView]:
+        """Files and folders directly below a folder of a run's artifacts, with those on their way to MLflow."""
+        ...
+
     def events(self, *, since: int, wait_s: float | None = None) -> Iterator[EventView]:
         """Journalled events after `since`, then live ones, also passing ones without `seq`.
 
         Reconnects by itself. Ends after `wait_s` seconds without an event; None: never.
         Yields an event of type `resync` when `since` is older than the journal keeps.
         """
+        ...
+
+
+@runtime_checkable
+class NodeKeeper(Protocol):
+    """What a person who runs the machines can do with nodes, where a runtime has them."""
+
+    def set_node_state(self, node_id: str, state: NodeState, *, reason: str = "") -> NodeView:
+        """Say what a node is good for; a draining one is left by what runs there."""
         ...

@@ -13,17 +13,19 @@ from agent.store.chats import TurnBook
 
 COMMAND = "command"
 """The call's id: a command makes one call."""
+UNSEEN = "who types a command sees what it costs before it is done"
+"""Why a person is asked about what a model could just do."""
 
 
 def go_on(book: TurnBook, desk: Desk, tools: Sequence[ChatTool]) -> None:
-    """Do what a person's command says, or ask whether it is to be done, or do it now that it was answered."""
+    """Tell what a person's command asks for; of one that acts, ask first, with its cost, and do it once answered."""
     turn = book.entries()
     match next_step(turn):
         case Step.ASK_MODEL:
             if _is_begun(book, turn[0], tools):
-                carry_out(book, desk, tools, ends_turn=True)
+                carry_out(book, desk, tools, asks_always=UNSEEN, ends_turn=True)
         case Step.CALL:
-            carry_out(book, desk, tools, ends_turn=True)
+            carry_out(book, desk, tools, asks_always=UNSEEN, ends_turn=True)
         case Step.WAIT | Step.OVER:
             return
 
@@ -40,7 +42,7 @@ def _is_begun(book: TurnBook, said: Entry, tools: Sequence[ChatTool]) -> bool:
     except WrongUse as error:
         book.add(EntryKind.TROUBLE, TroublePart(code="wrong_use"), str(error), ends_turn=True)
         return False
-    given = found.arguments.model_dump(mode="json", exclude_none=True)
+    given = found.arguments.model_dump(mode="json", exclude_unset=True)
     call = CallPart(call_id=COMMAND, tool=found.tool.name, arguments=given)
     book.add(EntryKind.CALL, call, said.text.strip(), by=said.by)
     return True
