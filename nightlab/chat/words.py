@@ -10,6 +10,9 @@ from agent.web.chat_wire import SlashView
 
 HELP = SlashView(name="help", usage="/help [COMMAND]", summary="the commands, or the usage of one")
 
+ANY_ID = " ID"
+"""In a usage: an id of whatever kind."""
+
 
 @dataclass(frozen=True, slots=True)
 class Word:
@@ -41,14 +44,14 @@ def words(before: str, slashes: Sequence[SlashView], ids: Ids) -> Iterator[Word]
     line = before.rpartition("\n")[2]
     head, has_space, typed = line.rpartition(" ")
     if before.startswith("/") and not has_space and "\n" not in before:
-        for slash in (*slashes, HELP):
+        for slash in {one.name: one for one in (HELP, *slashes)}.values():
             if f"/{slash.name}".startswith(typed):
                 yield Word(f"/{slash.name}", len(typed), slash.summary)
         return
     name = head.partition(" ")[0].removeprefix("/") if line.startswith("/") else None
-    usage = next((one.usage for one in slashes if one.name == name), "")
+    usage = " ".join(one.usage for one in slashes if one.name == name)
     for kind, found in ids.by_kind.items():
-        if not (typed or kind.upper() in usage):
+        if not (typed or kind.upper() in usage or ANY_ID in usage):
             continue
         for one in found:
             if one.startswith(typed) and one != typed:

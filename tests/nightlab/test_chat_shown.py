@@ -35,6 +35,7 @@ from nightlab.chat.writing import Writing
 
 HOSTILE = "a\x1b]0;title\x07\x1b[2J\x9b31m\u202eb\u2066c\r\x08d\x00"
 SLASHES = (
+    SlashView(name="curve", usage="/curve ID [METRIC]", summary="a curve"),
     SlashView(name="explain", usage="/explain JOB", summary="why a job waits"),
     SlashView(name="sessions", usage="/sessions", summary="the newest sessions"),
     SlashView(name="stop", usage="/stop [SESSION]", summary="stop a session"),
@@ -234,7 +235,8 @@ def given(before: str) -> list[str]:
 @pytest.mark.parametrize(
     ("before", "expected"),
     [
-        ("/", ["/explain", "/sessions", "/stop", "/help"]),
+        ("/", ["/help", "/curve", "/explain", "/sessions", "/stop"]),
+        ("/curve ", ["s2", "s1", "s1-t1", "41", "42"]),
         ("/s", ["/sessions", "/stop"]),
         ("/explain ", ["41", "42"]),
         ("/explain 42", []),
