@@ -66,6 +66,8 @@ MEASURES = {
     "code.cheats_refused": "code:cheats_refused",
     "code.parallel": "code:parallel",
     "cli.help_ms": "cli:help_ms",
+    "web.interactive_ms": "web:interactive_ms",
+    "web.event_p95_ms": "web:event_p95_ms",
 }
 """Figure id -> module of `bench.figures` and function; imported on use, so that groups do not load each other."""
 
