@@ -21,7 +21,7 @@ from agent.store.gates import GateBook, GateStore
 from agent.store.record import SessionRecord
 from agent.store.steering import SteeringStore
 from agent.store.tables import plan_revisions, sessions
-from agent.store.views import SessionState
+from agent.store.views import CodeState, SessionState, TrialFacts, TrialView
 
 SESSION = "/sessions/s1"
 HOSTILE = '<img src=x onerror="document.title=1"> \x1b[31mred\x1b[0m \u202eback'
@@ -36,8 +36,9 @@ def at_work(agent_page: AgentPage) -> FencedWriter:
     return FencedWriter(agent_page.store, "s1", agent_page.store.claim("s1", os.getpid()))
 
 
-def ask(writer: FencedWriter) -> int:
-    action = Action(subject="c1", kinds=(GateKind.TRIAL,), what="run s1-t60: lr=0.05", cost_device_s=420.0)
+def ask(writer: FencedWriter, trial: TrialView | None = None) -> int:
+    what = "run s1-t60: lr=0.05"
+    action = Action(subject="c1", kinds=(GateKind.TRIAL,), what=what, cost_device_s=420.0, trial=trial)
     one = Ruling(action=action, course=Course.ASKS, kind=GateKind.TRIAL, why="autonomy.trials: propose")
     return GateBook(writer).ask([one], answer_within_s=600.0, unanswered=Answer.DENY)[0].gate_id
 
@@ -115,6 +116,24 @@ def test_a_question_is_answered_on_the_page(open_page: Opens, agent_page: AgentP
     expect(question).to_have_count(0)
     found = GateStore(agent_page.store).gate(gate_id)
     assert (found.answer, found.note) == (Answer.DENY, "too dear")
+
+
+def test_a_question_about_edited_code_shows_what_it_changes(
+    open_page: Opens, agent_page: AgentPage, watch: Watch
+) -> None:
+    watch.allowed.append("404")
+    edited = TrialFacts(edited=CodeState(tree="t", commit="c", branch="b"))
+    ask(at_work(agent_page), replace(sample().trials[1], facts=edited))
+    page = open_page(SESSION)
+    change = panel(page, "Waits for your answer").locator("details")
+    change.locator("summary").click()
+    expect(change.get_by_text("that code was removed")).to_be_visible()
+    diff = {"diff": "@@ -1 +1 @@\n-a\n+<b>b</b>", "is_cut": True}
+    page.route("**/v1/gates/*/diff", lambda route: route.fulfill(json={"data": diff, "error": None}))
+    change.locator("summary").click()
+    change.locator("summary").click()
+    expect(change.locator(".good")).to_have_text("+<b>b</b>\n")
+    expect(change.get_by_text("It is longer than this.")).to_be_visible()
 
 
 def test_a_question_that_was_answered_elsewhere_says_so(open_page: Opens, agent_page: AgentPage, watch: Watch) -> None:
