@@ -1,7 +1,7 @@
-"""A model endpoint in a process of its own that writes words at a steady pace, and notes when it wrote each first one.
+"""A model endpoint in a process of its own that writes words at a steady pace.
 
-`python -m bench.slow_writer PORT PAUSE_S N_WORDS`: each request is answered by a stream of N words. The first word is the
-time of the machine's clock at which it was sent, in seconds.
+`python -m bench.slow_writer PORT PAUSE_S N_WORDS`: each request is answered by a stream of N words. Before them comes
+the time of the machine's clock at which the first piece was sent, in seconds.
 """
 
 from __future__ import annotations

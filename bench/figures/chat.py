@@ -85,19 +85,22 @@ def first_token_ms(quick: bool) -> Figure:
     n = 10 if quick else 50
     late: list[float] = []
     direct: list[float] = []
-    with tempfile.TemporaryDirectory(prefix="nl-bench-") as folder, slow_writer(pause_s=0.02, n_words=3) as base_url:
-        with _service(Path(folder), base_url) as service:
-            chat_id, after = service.post("/v1/chats")["chat_id"], 0
-            for _ in range(n + 1):  # the first turn loads the modules
-                direct.append(_direct_ms(base_url))
-                late.append(-1.0)
-                for kind, data in service.turn(chat_id, after):
-                    if kind == "text" and late[-1] < 0:
-                        late[-1] = (time.time() - float(data["text"].split()[0])) * 1000
-                    if kind == "entry":
-                        after = data["number"]
-                        if data["kind"] == "trouble":
-                            raise RuntimeError(data["text"])
+    with (
+        tempfile.TemporaryDirectory(prefix="nl-bench-") as folder,
+        slow_writer(pause_s=0.02, n_words=3) as base_url,
+        _service(Path(folder), base_url) as service,
+    ):
+        chat_id, after = service.post("/v1/chats")["chat_id"], 0
+        for _ in range(n + 1):  # the first turn loads the modules
+            direct.append(_direct_ms(base_url))
+            late.append(-1.0)
+            for kind, data in service.turn(chat_id, after):
+                if kind == "text" and late[-1] < 0:
+                    late[-1] = (time.time() - float(data["text"].split()[0])) * 1000
+                if kind == "entry":
+                    after = data["number"]
+                    if data["kind"] == "trouble":
+                        raise RuntimeError(data["text"])
     samples = late[1:]
     p95 = statistics.quantiles(samples, n=20)[-1]
     return Figure(
