@@ -17,6 +17,7 @@ from .arrays import ArrayCalls
 from .errors import InvalidSpec, TimedOut
 from .home import CODE_FOLDER, default_home, read_address
 from .models import (
+    ArtifactView,
     ErrorBody,
     ErrorKind,
     EventView,
@@ -49,6 +50,7 @@ BATCH_SIZE = 1000
 _JOBS: TypeAdapter[list[JobView]] = TypeAdapter(list[JobView])
 _RESULTS: TypeAdapter[list[SubmitResult]] = TypeAdapter(list[SubmitResult])
 _POINTS: TypeAdapter[list[MetricPoint]] = TypeAdapter(list[MetricPoint])
+_ARTIFACTS: TypeAdapter[list[ArtifactView]] = TypeAdapter(list[ArtifactView])
 _NODES: TypeAdapter[list[NodeView]] = TypeAdapter(list[NodeView])
 
 
@@ -195,6 +197,15 @@ class RuntimeClient(OperatorCalls, ArrayCalls):
     def log_artifact(self, run_id: str, path: str, content: bytes) -> None:
         target = f"/v1/runs/{segment(run_id)}/artifacts/{quote(path, safe='/')}"
         self._transport.call("PUT", target, body=content, content_type="application/octet-stream", is_repeatable=True)
+
+    def list_artifacts(self, run_id: str, folder: str = "") -> list[ArtifactView]:
+        """See `runtime_client.protocol.Runtime.list_artifacts`."""
+        root = f"nightlab/{segment(run_id)}/artifacts"
+        place = f"{root}/{folder}" if folder else root
+        found = self._transport.read_mlflow("/api/2.0/mlflow-artifacts/artifacts", {"path": place})
+        files = found.get("files", []) if isinstance(found, dict) else None
+        known = ("path", "is_dir", "file_size")
+        return as_many(_ARTIFACTS, files and [{name: one.get(name) for name in known} for one in files])
 
     def events(self, *, since: int, wait_s: float | None = None) -> Iterator[EventView]:
         """See `runtime_client.protocol.Runtime.events`. The first connection may fail; later ones are made again."""

@@ -13,9 +13,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from .artifact_folders import in_folder
 from .errors import Conflict, NotFound, from_body
 from .models import (
     ENDED_STATES,
+    ArtifactView,
     AttemptView,
     DeviceView,
     ErrorBody,
@@ -298,6 +300,10 @@ class FakeRuntime:
     def log_artifact(self, run_id: str, path: str, content: bytes) -> None:
         self.run(run_id)
         self.artifacts[(run_id, path)] = content
+
+    def list_artifacts(self, run_id: str, folder: str = "") -> list[ArtifactView]:
+        self.run(run_id)
+        return in_folder({path: one for (owner, path), one in self.artifacts.items() if owner == run_id}, folder)
 
     def events(self, *, since: int, wait_s: float | None = None) -> Iterator[EventView]:
         """What is known after `since`; then, if automatic, what happens as the clock moves on. Never blocks."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from .models import (
+    ArtifactView,
     EventView,
     Explanation,
     Forecast,
@@ -102,6 +103,10 @@ class Runtime(Protocol):
 
     def log_artifact(self, run_id: str, path: str, content: bytes) -> None:
         """Store a small file with the run; it reaches MLflow when MLflow is there."""
+        ...
+
+    def list_artifacts(self, run_id: str, folder: str = "") -> list[ArtifactView]:
+        """Files and folders directly below a folder of a run's artifacts, with those on their way to MLflow."""
         ...
 
     def events(self, *, since: int, wait_s: float | None = None) -> Iterator[EventView]:

@@ -123,6 +123,21 @@ class Transport:
         """
         repeat = method == "GET" if is_repeatable is None else is_repeatable
         headers = {} if body is None else {"Content-Type": content_type}
+        answer = self._answer(method, path, query, body, headers, repeat)
+        return _data_of(answer.status_code, answer.content, self.base_url)
+
+    def read_mlflow(self, path: str, query: Query) -> Any:
+        """The answer to one of MLflow's own calls, which the gateway gives without our envelope.
+
+        Raises:
+            RuntimeClientError: as the gateway or the transport says.
+        """
+        answer = self._answer("GET", path, query, None, {}, True)
+        return _mlflow_answer(answer.status_code, answer.content, self.base_url)
+
+    def _answer(
+        self, method: str, path: str, query: Query | None, body: bytes | None, headers: dict[str, str], repeat: bool
+    ) -> httpx.Response:
         for n_try in range(1, self._n_tries + 1):
             try:
                 answer = self._http.request(method, path, params=_params(query), content=body, headers=headers)
@@ -133,7 +148,7 @@ class Transport:
                     raise ours from error
                 time.sleep(0.05 * 2 ** (n_try - 1))
                 continue
-            return _data_of(answer.status_code, answer.content, self.base_url)
+            return answer
         raise AssertionError("a request is tried at least once")
 
     @contextmanager
@@ -180,6 +195,23 @@ def _data_of(status: int, content: bytes, base_url: str) -> Any:
     except ValidationError:
         _raise_foreign_answer(status, content, base_url)
     raise from_body(body)
+
+
+def _mlflow_answer(status: int, content: bytes, base_url: str) -> Any:
+    from pydantic_core import from_json
+
+    try:
+        found = from_json(content)
+    except ValueError:
+        _raise_foreign_answer(status, content, base_url)
+    if status < 400:
+        return found
+    said = found.get("message") if isinstance(found, dict) else None
+    if not isinstance(said, str):
+        _raise_foreign_answer(status, content, base_url)
+    kind = KIND_BY_STATUS.get(status, ErrorKind.FAULT)
+    code, retryable = str(found.get("error_code", "mlflow_error")).lower(), kind is ErrorKind.UNAVAILABLE
+    raise from_body(ErrorBody(code=code, kind=kind, message=said, retryable=retryable))
 
 
 def _raise_foreign_answer(status: int, content: bytes, base_url: str) -> NoReturn:

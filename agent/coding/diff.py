@@ -18,16 +18,18 @@ MOST_CHARACTERS = 40_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeDiff:
     text: str
-    """Against the session's base, as a unified diff, without characters that a reader would not see: to be read, not to
+    """As a unified diff, without characters that a reader would not see: to be read, not to
     be applied. Nobody has vouched for it."""
     is_cut: bool
     """It is longer than this."""
 
 
-def diff_of(code: CodeState, task: Task, home: Path, session_id: str) -> CodeDiff | None:
-    """None: it is not there any more, or can not be read."""
+def diff_of(
+    code: CodeState, task: Task, home: Path, session_id: str, *, against: CodeState | None = None
+) -> CodeDiff | None:
+    """What a state changes against another one (None: the base). None: it is not there any more, or can not be read."""
     try:
-        patch = Workshop.existing(workshop_folder(home, session_id), rules_of(task)).patch(code)
+        patch = Workshop.existing(workshop_folder(home, session_id), rules_of(task)).patch(code, against)
     except (CodeRefused, GitFailed, OSError):
         return None
     whole = clean(patch.decode(errors="replace"))

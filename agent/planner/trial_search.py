@@ -39,14 +39,18 @@ class Found:
 
 def search(shelves: Iterable[Shelf], text: str) -> list[Found]:
     """Trials in which every word of `text` occurs, newest first. No words: all of them."""
-    words = text.lower().split()
-    found = [
-        _found(shelf, trial)
-        for shelf in shelves
-        for trial in shelf.trials
-        if all(word in _text(shelf, trial) for word in words)
-    ]
+    found = [_found(shelf, trial) for shelf in shelves for trial in matching(shelf, text)]
     return sorted(found, key=lambda one: (one.trial.proposed_at, one.trial.number), reverse=True)
+
+
+def matching(shelf: Shelf, text: str) -> list[TrialView]:
+    """Trials of one session in which every word of `text` occurs, in their order."""
+    words = text.lower().split()
+    return [trial for trial in shelf.trials if not words or _holds(_text(shelf, trial), words)]
+
+
+def _holds(text: str, words: Sequence[str]) -> bool:
+    return all(word in text for word in words)
 
 
 def standing(shelf: Shelf, trial: TrialView) -> str:
@@ -70,12 +74,13 @@ def _found(shelf: Shelf, trial: TrialView) -> Found:
         trial=trial,
         task_name=shelf.task.task,
         metric=shelf.task.objective.metric,
-        gain_over_default=_gain(shelf, trial),
+        gain_over_default=gain_over_default(shelf, trial),
         verdict=standing(shelf, trial),
     )
 
 
-def _gain(shelf: Shelf, trial: TrialView) -> float | None:
+def gain_over_default(shelf: Shelf, trial: TrialView) -> float | None:
+    """Of its value over the default's with the same seed; None: one of them has none."""
     if trial.value is None or trial.purpose is Purpose.HELD_OUT:
         return None
     for other in shelf.trials:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -14,6 +14,7 @@ from agent.task import CategoricalParameter, FloatParameter, IntParameter, Param
 from . import wording
 from .canvas import STAND_IN, clipped, draw, robust_limits
 from .facts import ReportInput, best_trial, default_trial, is_measured, replicates
+from .progress import measured_in_order, running_best
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,15 +25,12 @@ MAX_CURVES = 60
 
 def best_so_far(facts: ReportInput) -> Markup:
     """Search trials in the order in which they ended, the running best, and the default as a line."""
-    ended = sorted((t for t in facts.search_trials if is_measured(t)), key=lambda t: (t.ended_at or 0.0, t.number))
+    ended = measured_in_order(facts.search_trials)
     if not ended:
         return NOTHING
     failed = [t for t in facts.search_trials if t.ended_at is not None and not is_measured(t)]
     values = [t.value or 0.0 for t in ended]
-    better: Callable[[float, float], float] = max if facts.is_maximized else min
-    running = [values[0]]
-    for value in values[1:]:
-        running.append(better(running[-1], value))
+    running = running_best(values, is_maximized=facts.is_maximized)
     default = default_trial(facts)
 
     def paint(axes: list[Axes]) -> None:

@@ -52,8 +52,8 @@ def detail(store: AgentStore, session_id: str) -> SessionDetail:
         phase=plans[-1].phase if plans else None,
         hypotheses=_hypotheses(plans, task),
         revisions=tuple(Revision(revision=p.revision, at=p.at, phase=p.phase, reason=p.reason) for p in plans),
-        budgets=_budgets(session, task),
-        arms=_arms(trials, is_maximized),
+        budgets=budgets_of(session, task),
+        arms=arms_of(trials, is_maximized),
         model=turns(model_calls_of(store, session_id)),
         n_gates_waiting=len(GateStore(store).waiting(session_id)),
         forbidden=task.forbid,
@@ -99,7 +99,7 @@ def _hypotheses(plans: Sequence[PlanView], task: Task) -> tuple[Hypothesis, ...]
         return ()
 
 
-def _budgets(session: SessionView, task: Task) -> tuple[Cap, ...]:
+def budgets_of(session: SessionView, task: Task) -> tuple[Cap, ...]:
     spend = Spend(
         device_seconds=session.device_seconds,
         wall_seconds=session.wall_seconds,
@@ -117,7 +117,7 @@ def _best(trials: Sequence[TrialView], is_maximized: bool) -> TrialView | None:
     return (max if is_maximized else min)(measured, key=lambda trial: trial.value or 0.0)
 
 
-def _arms(trials: Sequence[TrialView], is_maximized: bool) -> tuple[Arm, ...]:
+def arms_of(trials: Sequence[TrialView], is_maximized: bool) -> tuple[Arm, ...]:
     """In the order in which they first suggested something."""
     by_name: dict[str, list[TrialView]] = {}
     for trial in trials:

@@ -8,9 +8,11 @@ from runtime.scheduling.explain import explain
 from runtime.server.log_ends import log_ends
 from runtime.server.submission import Known, foretell
 from runtime.server.views import forecast_view, job_view, node_views, words_for_ended
+from runtime_client.artifact_folders import in_folder
 from runtime_client.doors.refusal import Refused
 from runtime_client.errors import Conflict, NotFound, from_body
 from runtime_client.models import (
+    ArtifactView,
     EventView,
     Explanation,
     Forecast,
@@ -188,6 +190,9 @@ class SimulatedRuntime:
     def log_artifact(self, run_id: str, path: str, content: bytes) -> None:
         self.runs.get(run_id)
         self.runs.artifacts[(run_id, path)] = content
+
+    def list_artifacts(self, run_id: str, folder: str = "") -> list[ArtifactView]:
+        return in_folder({path: one for (owner, path), one in self.runs.artifacts.items() if owner == run_id}, folder)
 
     def events(self, *, since: int, wait_s: float | None = None) -> Iterator[EventView]:
         """What is known after `since`; then, if automatic, what happens as the clock moves on. Never blocks.

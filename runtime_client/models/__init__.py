@@ -41,6 +41,7 @@ from .spend import Spend, SpendBy, SpendRow, SpendSplit
 from .views import (
     ENDED_STATES,
     LIVE_STATES,
+    ArtifactView,
     AttemptView,
     Departure,
     DeviceView,
@@ -83,6 +84,7 @@ __all__ = [
     "ArraySpec",
     "ArrayTask",
     "ArrayView",
+    "ArtifactView",
     "AttemptView",
     "BudgetRequest",
     "BudgetScope",

@@ -348,6 +348,16 @@ class RunView(Wire):
     """Last value of each metric."""
 
 
+class ArtifactView(Wire):
+    """One file or folder among a run's artifacts, in MLflow's words."""
+
+    path: str
+    """Its name in the folder that was asked for."""
+    is_dir: bool
+    file_size: int | None = None
+    """In bytes; None: a folder, or not told."""
+
+
 class NewRun(Wire):
     """Asks for an MLflow run that no job carries (a session, a hypothesis)."""
 

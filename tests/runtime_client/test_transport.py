@@ -273,3 +273,15 @@ def test_an_id_that_would_be_another_path_is_asked_of_nobody(name: str) -> None:
     for ask in (client.job, client.cancel, client.explain, client.logs, client.metrics, client.run):
         with pytest.raises(NotFound, match="no id"):
             ask(name)
+
+
+def test_an_answer_of_mlflow_that_is_none_is_an_error_of_ours() -> None:
+    def refuse(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(503, json={"error_code": "TEMPORARILY_UNAVAILABLE", "message": "MLflow is away"})
+
+    with pytest.raises(ServerFault, match="MLflow is away") as caught:
+        client_of(refuse).list_artifacts("r1")
+    assert caught.value.retryable
+    for content in (b"<html>", b"[]", b'{"files": [{"path": 7}]}'):
+        with pytest.raises(ServerFault):
+            client_of(lambda _, content=content: httpx.Response(200, content=content)).list_artifacts("r1")  # type: ignore[misc]

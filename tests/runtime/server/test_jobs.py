@@ -309,6 +309,13 @@ def test_a_run_that_no_job_carries(made: Lab) -> None:
     with pytest.raises(Conflict):
         made.client.update_run(run.run_id, RunUpdate(params={"a": "2"}))
     made.client.log_artifact(run.run_id, "plots/a b.html", b"<html>")
+    assert [(one.path, one.is_dir) for one in made.client.list_artifacts(run.run_id)] == [("plots", True)]
+    (file,) = made.client.list_artifacts(run.run_id, "plots")
+    assert (file.path, file.is_dir, file.file_size) == ("a b.html", False, 6)
+    with pytest.raises(InvalidSpec):
+        made.client.list_artifacts(run.run_id, "../..")
+    with pytest.raises(NotFound):
+        made.client.list_artifacts("0" * 32)
     with pytest.raises(NotFound):
         made.client.log_artifact("0" * 32, "x", b"")
     child = made.client.submit(spec(mlflow_parent_run_id=run.run_id))
