@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from agent.chat.entry import AnswerPart, AskPart, CallPart, Entry, EntryKind, ResultPart, TroublePart, Verdict
 from agent.chat.grammar import WrongUse, help_text, meant
@@ -14,10 +15,12 @@ from runtime_client.errors import RuntimeClientError
 ANSWER_WITHIN_S = 600.0
 COMMAND = "command"
 """The call's id: a command makes one call."""
+UNSEEN = "who types a command sees what it costs before it is done"
+"""Why a person is asked about what a model could just do."""
 
 
 def begin(chats: ChatStore, desk: Desk, said: Entry, tools: Sequence[ChatTool], now: float) -> None:
-    """Do what a person's command says, or ask whether it is to be done."""
+    """Tell what a person's command asks for; of one that acts, ask whether it is to be done, with its cost."""
     helped = help_text(said.text, tools)
     if helped is not None:
         part = ResultPart(call_id=COMMAND, tool="help")
@@ -29,7 +32,7 @@ def begin(chats: ChatStore, desk: Desk, said: Entry, tools: Sequence[ChatTool], 
         chats.add(desk.chat_id, EntryKind.TROUBLE, TroublePart(code="wrong_use"), str(error), ends_turn=True)
         return
     tool, arguments = found.tool, found.arguments
-    given = arguments.model_dump(mode="json", exclude_none=True)
+    given = arguments.model_dump(mode="json", exclude_unset=True)
     call = CallPart(call_id=COMMAND, tool=tool.name, arguments=given)
     chats.add(desk.chat_id, EntryKind.CALL, call, said.text.strip(), by=said.by)
     if not tool.acts:
@@ -40,10 +43,8 @@ def begin(chats: ChatStore, desk: Desk, said: Entry, tools: Sequence[ChatTool], 
     except (ToolError, RuntimeClientError) as error:
         _failed(chats, desk, tool, error)
         return
-    if foreseen.asks:
-        chats.add(desk.chat_id, EntryKind.ASK, asked(tool, COMMAND, given, foreseen, now), foreseen.what)
-    else:
-        _told(chats, desk, tool, lambda: tool.act(desk, arguments, said.by))
+    seen = foreseen if foreseen.asks else replace(foreseen, why=UNSEEN)
+    chats.add(desk.chat_id, EntryKind.ASK, asked(tool, COMMAND, given, seen, now), foreseen.what)
 
 
 def go_on(chats: ChatStore, desk: Desk, ask: Entry, answer: Entry, tools: Sequence[ChatTool]) -> None:
