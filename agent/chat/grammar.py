@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from agent.chat.tool import ChatTool, Slash
 
 HELP = "help"
+MOST_CHARACTERS = 4_000
+"""Of a command: a sentence of a hypothesis fits."""
 
 
 class WrongUse(ValueError):
@@ -31,24 +32,25 @@ def is_command(text: str) -> bool:
 def meant(text: str, tools: Sequence[ChatTool]) -> Meant:
     """What a line with a slash asks for; a unique beginning of a name does.
 
+    Where tools share a name, the first one that the words fit is meant.
+
     Raises:
         WrongUse: there is no such command, or its words do not fit.
     """
+    if len(text) > MOST_CHARACTERS:
+        raise WrongUse(f"{len(text)} characters are too many for a command; {MOST_CHARACTERS} are the most")
     name, words = _words(text)
-    found = {one.slash.name: (one, one.slash) for one in tools if one.slash is not None}
-    fitting = [name] if name in found else sorted(known for known in found if known.startswith(name))
-    if len(fitting) != 1:
-        which = f"it may be any of {', '.join('/' + one for one in fitting)}" if fitting else "there is no such command"
-        raise WrongUse(f"/{name}: {which}; /help lists all")
-    tool, slash = found[fitting[0]]
-    try:
-        return Meant(tool, tool.arguments.model_validate(slash.parse(words)))
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise WrongUse(f"{place}: {first['msg']}; usage: {slash.usage}") from error
-    except ValueError as error:
-        raise WrongUse(f"{error}; usage: {slash.usage}") from error
+    wrong = ""
+    fitting = _fitting(name, tools)
+    for tool, slash in fitting:
+        try:
+            return Meant(tool, tool.arguments.model_validate(slash.parse(words)))
+        except ValidationError as error:
+            first = error.errors()[0]
+            wrong = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        except ValueError as error:
+            wrong = str(error)
+    raise WrongUse(f"{wrong}; usage: {', or '.join(slash.usage for _, slash in fitting)}")
 
 
 def slashes(tools: Sequence[ChatTool]) -> list[Slash]:
@@ -58,31 +60,34 @@ def slashes(tools: Sequence[ChatTool]) -> list[Slash]:
 
 def help_text(text: str, tools: Sequence[ChatTool]) -> str | None:
     """The list of commands, or the usage of one; None: the line does not ask for help."""
-    try:
-        name, words = _words(text)
-    except WrongUse:
-        return None
+    name, words = _words(text)
     if name not in (HELP, ""):
         return None
-    wanted = words[0].lstrip("/") if words else ""
+    wanted = words[0].lstrip("/").lower() if words else ""
     lines = [f"{one.usage}: {one.summary}" for one in slashes(tools) if one.name.startswith(wanted)]
     return "\n".join(lines) or f"there is no command /{wanted}; /help lists all"
 
 
-def without_values(given: Sequence[str]) -> dict[str, Any]:
-    """`Slash.parse` of a command that takes no words.
-
-    Raises:
-        ValueError: there are some.
-    """
-    if given:
-        raise ValueError(f"it takes nothing, and {given[0]!r} is too much")
-    return {}
+def _fitting(name: str, tools: Sequence[ChatTool]) -> list[tuple[ChatTool, Slash]]:
+    known = [(one, one.slash) for one in tools if one.slash is not None]
+    exact = [one for one in known if one[1].name == name]
+    if exact:
+        return exact
+    begun = [one for one in known if one[1].name.startswith(name)]
+    names = sorted({slash.name for _, slash in begun})
+    if len(names) == 1:
+        return begun
+    which = f"it may be any of {', '.join('/' + one for one in names)}" if names else "there is no such command"
+    raise WrongUse(f"/{name}: {which}; /help lists all")
 
 
 def _words(text: str) -> tuple[str, list[str]]:
+    """As a shell parts them, but an apostrophe is a letter, so that sentences need no care."""
+    line = text.strip().removeprefix("/")
+    reader = shlex.shlex(line, posix=True)
+    reader.whitespace_split, reader.commenters, reader.quotes, reader.escape = True, "", '"', ""
     try:
-        first, *rest = shlex.split(text.strip()[1:]) or [""]
-    except ValueError as error:
-        raise WrongUse(f"a quotation mark is not closed ({error}); put a backslash before it to mean it") from error
+        first, *rest = list(reader) or [""]
+    except ValueError:  # a quotation mark that is not closed is one
+        first, *rest = line.split() or [""]
     return first.lower(), rest

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from agent.store.schema import writing
 from agent.store.store import AgentStore
 from agent.store.tables import night_cells, nights
+from agent.store.views import SessionView
 from agent.sweeps.summary_text import summary_from_json
 from agent.sweeps.views import CellView, NightOutcome, NightState, NightView
 
@@ -45,6 +46,17 @@ class NightReading:
             if row is not None:
                 return night_view(row, [_cell_view(cell) for cell in connection.execute(cells).mappings()])
         raise NightNotFound(f"no night {night_id!r}{self._hint(night_id)}")
+
+    def why_not_resumed(self, session: SessionView) -> str | None:
+        """Why a person may not resume a session now; None: they may.
+
+        A night ends its sessions by its hour; one that a person resumed would have no hour any more.
+        """
+        night_id = session.night_id
+        if night_id is None or self.night(night_id).ended_at is not None:
+            return None
+        whose = f"{session.session_id} belongs to {night_id}, which still runs"
+        return f"{whose}; resume it after the night, or end that first: nightlab sweep stop {night_id}"
 
     def named(self, name: str) -> NightView:
         """A night by its id, or the newest night of the sweep of that name.

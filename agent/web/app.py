@@ -16,7 +16,9 @@ from agent.web.envelope import install
 from agent.web.events import Pulse
 from agent.web.guard import Guard
 from agent.web.keys import Keys
+from agent.web.page_files import BUILT, PageFiles
 from agent.web.routes import router
+from agent.web.safe_headers import SafeHeaders
 from agent.web.trial_reading import Connect
 from runtime_client.client import RuntimeClient
 from runtime_client.models import API_VERSION
@@ -31,6 +33,7 @@ def create_app(
     *,
     talk: Talk | None = None,
     connect: Connect | None = None,
+    page: Path = BUILT,
 ) -> FastAPI:
     """The app; whoever makes it keeps the store open and closes it.
 
@@ -39,6 +42,7 @@ def create_app(
         talk: what works on the turns of chats; None: one is made. Whoever makes the app starts and closes it, as
             `app.state.talk`.
         connect: how the runtime is reached; None: as the home's files say.
+        page: the folder of the built web page; it need not exist.
     """
     app = FastAPI(
         title="nightlab agent",
@@ -59,5 +63,7 @@ def create_app(
     app.include_router(chats.router)
     app.include_router(session_routes.router)
     app.include_router(trial_routes.router)
+    app.add_middleware(PageFiles, folder=page)
     app.add_middleware(Guard, keys=keys)
+    app.add_middleware(SafeHeaders)
     return app

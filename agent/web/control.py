@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from agent.steering.word import CanNotSay, Word
 from agent.store.nights import NightStore
 from agent.store.steering import SteeringStore
-from agent.store.store import AgentStore, SessionNotFound, SessionNotRunnable
+from agent.store.store import SessionNotFound, SessionNotRunnable
 from agent.web import reading
 from agent.web.envelope import SAID_OF_REFUSALS
 from agent.web.routes import Store
@@ -34,7 +34,9 @@ def stop(store: Store, session_id: str, wish: Wish) -> Envelope[SessionSummary]:
 def resume(store: Store, session_id: str, wish: Wish) -> Envelope[SessionSummary]:
     """Go on with a stopped or failed session, without an hour by which it has to be over; a running one stays so."""
     try:
-        _refuse_if_of_running_night(store, session_id)
+        why_not = NightStore(store).why_not_resumed(store.session(session_id))
+        if why_not is not None:
+            raise refused(ErrorKind.CONFLICT, "session_of_running_night", why_not)
         resumed = store.request_resume(session_id, by=wish.by or getpass.getuser())
     except SessionNotFound as error:
         raise refused(ErrorKind.NOT_FOUND, "unknown_session", str(error)) from error
@@ -64,11 +66,3 @@ def steer(store: Store, session_id: str, wish: Steer) -> Envelope[tuple[Steering
     except CanNotSay as error:
         raise refused(ErrorKind.CONFLICT, "can_not_steer", str(error)) from error
     return Envelope(data=tuple(reading.steering_view(one) for one in said))
-
-
-def _refuse_if_of_running_night(store: AgentStore, session_id: str) -> None:
-    """A night ends its sessions by its hour; one that a person resumed would have no hour any more."""
-    night_id = store.session(session_id).night_id
-    if night_id is not None and NightStore(store).night(night_id).ended_at is None:
-        said = f"{session_id} belongs to {night_id}, which still runs; resume it after the night, or end that first"
-        raise refused(ErrorKind.CONFLICT, "session_of_running_night", said)

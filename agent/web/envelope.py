@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from agent.store.faults import DiskFull
+from agent.web.safe_headers import SAFE_HEADERS
 from runtime_client.doors.refusal import Refused, refused
 from runtime_client.models import API_VERSION, Envelope, ErrorKind
 
@@ -95,4 +96,6 @@ async def _on_store(_request: Request, error: Exception) -> Response:
 async def _on_bug(request: Request, error: Exception) -> Response:
     log.error("bug while answering %s %s", request.method, request.url.path, exc_info=error)
     said = f"a bug of ours ({type(error).__name__}); the agent service's log has the details"
-    return refusal_response(refused(ErrorKind.FAULT, "bug", said))
+    response = refusal_response(refused(ErrorKind.FAULT, "bug", said))
+    response.headers.update(SAFE_HEADERS)  # it is made outside of all layers
+    return response

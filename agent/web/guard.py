@@ -6,6 +6,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent.web.envelope import refusal_response
 from agent.web.keys import OWNER_FILE, READER_FILE, Keys, Role
+from agent.web.page_files import is_of_page
 from runtime_client.doors.entrance import bearer_token, check_announced, check_host, counted
 from runtime_client.doors.refusal import Refused, refused
 from runtime_client.models import ErrorKind
@@ -38,7 +39,7 @@ class Guard:
         await self._app(scope, counted(receive, MAX_BODY_BYTES), send)
 
     def _check_token(self, method: str, path: str, headers: dict[bytes, str]) -> None:
-        if path in OPEN_PATHS:
+        if path in OPEN_PATHS or (is_of_page(path) and method in _READS):
             return
         token = bearer_token(headers)
         if token is None:

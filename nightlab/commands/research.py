@@ -153,13 +153,16 @@ def resume(
 
     What made it fail should be mended before. Without --finish-by it has no hour any more.
     """
+    from agent.store.nights import NightStore
     from agent.store.store import SessionNotRunnable
 
     hour = _hour(finish_by)
     folder = home_folder(home)
     with known_session(folder, session_id) as store:
         _refuse_if_down(folder)
-        _refuse_if_of_running_night(store, session_id)
+        why_not = NightStore(store).why_not_resumed(store.session(session_id))
+        if why_not is not None:
+            raise work_failed(why_not, code="session_of_running_night")
         try:
             session = store.request_resume(session_id, finish_by=hour)
         except SessionNotRunnable as error:
@@ -169,19 +172,6 @@ def resume(
     else:
         print(f"{session_id} is {session.state}")
     _follow_or_say_how(folder, session_id, follow, as_json)
-
-
-def _refuse_if_of_running_night(store: AgentStore, session_id: str) -> None:
-    """A night ends its sessions by its hour; one that a person resumed would have no hour any more."""
-    from agent.store.nights import NightStore
-
-    night_id = store.session(session_id).night_id
-    if night_id is not None and NightStore(store).night(night_id).ended_at is None:
-        raise work_failed(
-            f"{session_id} belongs to {night_id}, which still runs; resume it after the night, or end that first: "
-            f"nightlab sweep stop {night_id}",
-            code="session_of_running_night",
-        )
 
 
 @app.command("report", epilog="Example:  nightlab research report s1 -o report.html --open")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agent.web.address import url_of
 from nightlab.failure import ExitCode
 from nightlab.moments import moment
 from nightlab.output import ago, plural, print_json, print_table
@@ -16,6 +15,7 @@ from nightlab.services.control import is_up, present_settings
 from nightlab.services.programs import AGENT, MLFLOW, SERVER
 from nightlab.services.settings import ServiceFiles, ServiceSettings
 from nightlab.services.state import ServicePhase, SupervisorState, read_state
+from nightlab.web_link import agent_url
 
 from .options import HomeOption, JsonOption, home_folder
 
@@ -120,7 +120,7 @@ def _services(
     addresses = {
         SERVER: settings.url if settings else None,
         MLFLOW: settings.tracking_url if settings else None,
-        AGENT: _agent_address(state, home),
+        AGENT: agent_url(home, state),
     }
     found: list[dict[str, object]] = []
     for name, address in addresses.items():
@@ -135,11 +135,6 @@ def _services(
             }
         )
     return found
-
-
-def _agent_address(state: SupervisorState | None, home: Path) -> str | None:
-    known = None if state is None else state.services.get(AGENT)
-    return None if known is None else url_of(home, known.pid)
 
 
 def _service_state(
@@ -204,7 +199,9 @@ def _address(service: dict[str, object]) -> str:
 
 def _remark(service: dict[str, object]) -> str:
     n = service["n_restarts"]
-    return f"started again {n}x" if n else ""
+    again = f"started again {n}x" if n else ""
+    page = "its page: nightlab web" if service["name"] == AGENT and service["address"] else ""
+    return ", ".join(one for one in (again, page) if one)
 
 
 def _session_data(session: SessionView, paused: frozenset[str]) -> dict[str, object]:

@@ -225,6 +225,7 @@ def _report(services: Services, is_new: bool, as_json: bool) -> None:
     else:
         print("MLflow: none; records stay here")
     print(f"Logs:   {ServiceFiles(settings.home).logs}")
+    print("Page:   nightlab web prints its link")
     print("Next:   nightlab status | nightlab job run -- python train.py | nightlab down")
 
 

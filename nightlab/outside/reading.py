@@ -8,17 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from agent.doctor.gather import gather, last_ended
-from agent.doctor.rules import diagnose
 from agent.doctor.signs import signs
 from agent.llm.untrusted import fenced
-from agent.planner.budget import Spend, caps
+from agent.planner.budget import caps
 from agent.planner.configuration import canonical, default_params, space_problems
-from agent.planner.history import History
-from agent.planner.plan import Plan, first_plan
-from agent.planner.plan_text import plan_from_json
 from agent.planner.proposers.outside import OUTSIDE
 from agent.planner.suggested import allowed
+from agent.reading.job import diagnosed
+from agent.reading.session import read_known
 from agent.store.store import AgentStore
 from agent.store.views import ParamValue, SessionView
 from agent.task import Task
@@ -57,9 +54,8 @@ def session(store: AgentStore, session_id: str, n: int = N_ROWS) -> dict[str, An
     Raises:
         SessionNotFound: there is none of this id.
     """
-    view = store.session(session_id)
-    task, plan, history = _known(store, view)
-    spend = _spend(view)
+    known = read_known(store, session_id)
+    view, task, plan, history, spend = known.view, known.task, known.plan, known.history, known.spend
     rows = _rows(n)
     found = [
         tables.best(task, history, rows),
@@ -104,7 +100,8 @@ def near(store: AgentStore, session_id: str, params: dict[str, ParamValue], n: i
         SessionNotFound: there is none of this id.
         ValueError: the point lies outside of the space.
     """
-    task, _, history = _known(store, store.session(session_id))
+    known = read_known(store, session_id)
+    task, history = known.task, known.history
     point = {**default_params(task), **params}
     wrong = space_problems(canonical(point, task) | {k: v for k, v in point.items() if k not in task.space}, task)
     if wrong:
@@ -167,15 +164,14 @@ def output(text: str, job_id: str) -> str:
 
 def diagnosis(runtime: Runtime, job_id: str) -> dict[str, Any]:
     """Why a job failed, by rules. What of it may quote the job's output is fenced."""
-    view = runtime.job(job_id)
-    evidence = gather(runtime, view, last_ended(view))
-    found = diagnose(evidence)
+    told = diagnosed(runtime, job_id)
+    found = told.found
     quoted = "\n".join((found.cause, *found.evidence))
     return {
         "job": job_id,
-        "state": view.state,
-        "exit_reason": evidence.exit_reason,
-        "failure": found.failure.value if view.is_ended or evidence.exit_reason is not None else "none yet",
+        "state": told.view.state,
+        "exit_reason": told.evidence.exit_reason,
+        "failure": found.failure.value if told.has_failed else "none yet",
         "is_sure": found.is_sure,
         "cause_and_evidence": fenced(quoted, label=f"why job {job_id} failed", limit=MAX_OUTPUT),
         "suggestion": signs().words[found.failure].suggestion,
@@ -195,23 +191,6 @@ def _job(view: JobView) -> dict[str, Any]:
 def _takes_proposals(view: SessionView) -> bool:
     task = Task.model_validate_json(view.task_json)
     return OUTSIDE in task.search.use and view.state.value in ("running", "stopping", "stopped")
-
-
-def _known(store: AgentStore, view: SessionView) -> tuple[Task, Plan, History]:
-    task = Task.model_validate_json(view.task_json)
-    revisions = store.plans(view.session_id)
-    plan = plan_from_json(revisions[-1].plan_json, task) if revisions else first_plan(task)
-    return task, plan, History.of(store.trials(view.session_id))
-
-
-def _spend(view: SessionView) -> Spend:
-    return Spend(
-        device_seconds=view.device_seconds,
-        wall_seconds=view.wall_seconds,
-        n_trials=view.n_trials,
-        tokens=view.tokens,
-        model_cost_usd=view.cost_usd,
-    )
 
 
 def _as_text(found: Sequence[Table]) -> dict[str, str]:

@@ -1,8 +1,9 @@
-"""All tools of the chat, in the order in which they are listed."""
+"""All tools of the chat: what the model may call, and what people type as commands."""
 
 from __future__ import annotations
 
 from agent.chat.tool import ChatTool
-from agent.chat.tools.sessions import Sessions, Stop
 
-ALL: tuple[ChatTool, ...] = (Sessions(), Stop())
+from . import jobs, sessions, steering, trials
+
+ALL: tuple[ChatTool, ...] = (*sessions.TOOLS, *trials.TOOLS, *jobs.TOOLS, *steering.TOOLS)

@@ -6,7 +6,7 @@ from .failures import failures
 from .means import budgets_left, capacity
 from .memory import claims, ideas, lessons, refusals
 from .table import Table
-from .trials import best, curves, near, recent, running
+from .trials import best, curves, near, recent, running, what_text
 
 __all__ = [
     "Table",
@@ -24,4 +24,5 @@ __all__ = [
     "recent",
     "refusals",
     "running",
+    "what_text",
 ]

@@ -1,0 +1,1 @@
+"""What there is to know of sessions and jobs, as every door to people and agents reads it. It changes nothing."""
