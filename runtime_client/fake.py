@@ -34,6 +34,7 @@ from .models import (
     LogStreams,
     MetricPoint,
     NewRun,
+    NodeState,
     NodeView,
     PlacementView,
     RunUpdate,
@@ -96,6 +97,8 @@ class FakeRuntime:
         """Devices on which somebody outside computes."""
         self._is_automatic = is_automatic
         self._started_at = start_at
+        self._node_state = NodeState.HEALTHY
+        self._node_reason = ""
         self.now = start_at
         """The clock, in seconds since the epoch."""
         self.n_calls = 0
@@ -257,9 +260,24 @@ class FakeRuntime:
         )
         return [
             NodeView(
-                node_id="local", generation=1, state="healthy", devices=devices, hostname="fake", cpus=1, memory_mb=1024
+                node_id="local",
+                generation=1,
+                state=self._node_state,
+                state_reason=self._node_reason,
+                devices=devices,
+                hostname="fake",
+                cpus=1,
+                memory_mb=1024,
             )
         ]
+
+    def set_node_state(self, node_id: str, state: NodeState, *, reason: str = "") -> NodeView:
+        """Nothing is started on its one node while that is closed; what runs there goes on."""
+        if node_id != "local":
+            raise NotFound(f"no node {node_id!r}", code="node_not_found")
+        self._node_state, self._node_reason = state, reason
+        self._schedule()
+        return self.nodes()[0]
 
     def create_run(self, run: NewRun) -> RunView:
         self.n_calls += 1
@@ -483,6 +501,8 @@ class FakeRuntime:
         return [job for job in self._jobs.values() if job.view.state == "running"]
 
     def _free_devices(self) -> list[int]:
+        if self._node_state not in (NodeState.HEALTHY, NodeState.SUSPECT):
+            return []
         held = {device for job in self._running() for device in _devices(job.view)}
         return [index for index in range(self._n_devices) if index not in held]
 

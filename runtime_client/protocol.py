@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from .models import (
     ArtifactView,
@@ -17,6 +17,7 @@ from .models import (
     LogStreams,
     MetricPoint,
     NewRun,
+    NodeState,
     NodeView,
     RunUpdate,
     RunView,
@@ -115,4 +116,13 @@ class Runtime(Protocol):
         Reconnects by itself. Ends after `wait_s` seconds without an event; None: never.
         Yields an event of type `resync` when `since` is older than the journal keeps.
         """
+        ...
+
+
+@runtime_checkable
+class NodeKeeper(Protocol):
+    """What a person who runs the machines can do with nodes, where a runtime has them."""
+
+    def set_node_state(self, node_id: str, state: NodeState, *, reason: str = "") -> NodeView:
+        """Say what a node is good for; a draining one is left by what runs there."""
         ...

@@ -165,9 +165,20 @@ class ChatStore:
             return self._add(connection, row, EntryKind.SAID, NothingPart(), text, by=by, key=key)
 
     def add(
-        self, chat_id: str, kind: EntryKind, part: Content, text: str, *, by: str = "nightlab", ends_turn: bool = False
+        self,
+        chat_id: str,
+        kind: EntryKind,
+        part: Content,
+        text: str,
+        *,
+        by: str = "nightlab",
+        ends_turn: bool = False,
+        said: int | None = None,
     ) -> Entry:
         """One more line of the turn under way.
+
+        Args:
+            said: number of the entry that began the turn which is meant; None: whichever is under way.
 
         Raises:
             ChatNotFound: as `chat`.
@@ -177,6 +188,8 @@ class ChatStore:
             row = _locked(connection, chat_id)
             if state_of(_last(connection, chat_id, row["n_entries"])) is ChatState.IDLE:
                 raise TurnOver(f"the turn of chat {chat_id} was ended")
+            if said is not None and _newest_said(connection, chat_id) != said:
+                raise TurnOver(f"the turn of chat {chat_id} that entry {said} began was ended")
             return self._add(connection, row, kind, part, text, by=by, ends_turn=ends_turn)
 
     def stop(self, chat_id: str, *, by: str, text: str) -> Entry | None:
@@ -263,6 +276,47 @@ class ChatStore:
         mine = sa.update(chats).where(chats.c.chat_id == row["chat_id"])
         connection.execute(mine.values(n_entries=number, updated_at=now))
         return _entry(made)
+
+
+class TurnBook:
+    """One turn, for whoever works on it: what is added once it was ended is lost, also when another one has begun."""
+
+    def __init__(self, chats: ChatStore, chat_id: str, said: int) -> None:
+        """
+        Args:
+            said: number of the entry that began it.
+        """
+        self._chats, self.chat_id, self._said = chats, chat_id, said
+
+    def entries(self) -> list[Entry]:
+        """Of this turn alone."""
+        found = self._chats.entries(self.chat_id, self._said - 1)
+        next_one = (at for at, one in enumerate(found) if at > 0 and one.kind is EntryKind.SAID)
+        return found[: next(next_one, None)]
+
+    def entries_so_far(self) -> list[Entry]:
+        """Of the whole chat, up to this turn."""
+        return [*self._chats.entries(self.chat_id, 0, self._said - 1), *self.entries()]
+
+    def add(self, kind: EntryKind, part: Content, text: str, *, by: str = "nightlab", ends_turn: bool = False) -> Entry:
+        """
+        Raises:
+            TurnOver: somebody has stopped it.
+        """
+        return self._chats.add(self.chat_id, kind, part, text, by=by, ends_turn=ends_turn, said=self._said)
+
+    def check(self) -> None:
+        """
+        Raises:
+            TurnOver: somebody has stopped it.
+        """
+        if self.entries()[-1].ends_turn:
+            raise TurnOver(f"the turn of chat {self.chat_id} that entry {self._said} began was ended")
+
+
+def _newest_said(connection: sa.Connection, chat_id: str) -> int | None:
+    mine = sa.and_(chat_entries.c.chat_id == chat_id, chat_entries.c.kind == EntryKind.SAID.value)
+    return connection.execute(sa.select(sa.func.max(chat_entries.c.number)).where(mine)).scalar()
 
 
 def _locked(connection: sa.Connection, chat_id: str) -> sa.RowMapping:

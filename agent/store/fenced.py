@@ -104,3 +104,20 @@ class FencedWriter:
         ]
         if said:
             connection.execute(_SAY, said)
+
+
+class AddingWriter(FencedWriter):
+    """For those who are not the session's process and only add to its sums and its activity: a chat about it.
+
+    It takes the row's lock as the session does, and whoever holds the session may be anybody.
+    """
+
+    def __init__(self, store: AgentStore, session_id: str) -> None:
+        super().__init__(store, session_id, fence=-1)
+
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """One short transaction."""
+        with writing(self.store.engine) as connection:
+            connection.execute(_FENCE, {"mine": self.session_id})
+            yield connection

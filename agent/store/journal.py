@@ -31,6 +31,13 @@ class Journal:
         with self._store.engine.connect() as connection:
             return connection.execute(query).mappings().all()
 
+    def last(self, session_id: str, limit: int) -> Sequence[sa.RowMapping]:
+        """A session's newest lines, at most so many, in order."""
+        mine = activity.c.session_id == session_id
+        query = sa.select(activity).where(mine).order_by(activity.c.id.desc()).limit(limit)
+        with self._store.engine.connect() as connection:
+            return connection.execute(query).mappings().all()[::-1]
+
     def notices(self, session_id: str) -> Sequence[sa.RowMapping]:
         """What people were told of a session, oldest first."""
         query = sa.select(tellings).where(tellings.c.session_id == session_id).order_by(tellings.c.at, tellings.c.event)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from agent.chat.entry import ChatState, Entry
+from agent.chat.entry import AnswerPart, AskPart, CallPart, ChatState, Entry, ReplyPart, ResultPart, TroublePart
 from agent.store.chats import MOST_CHARACTERS, TITLE_CHARACTERS
 from agent.web.wire import View, Wish
 
@@ -56,9 +56,22 @@ class TextPiece(View):
     text: str
 
 
+class EntryContent(View):
+    """What the `content` of an entry is, by its kind; kinds that are not here have none."""
+
+    reply: ReplyPart
+    call: CallPart
+    result: ResultPart
+    ask: AskPart
+    answer: AnswerPart
+    trouble: TroublePart
+
+
 class ChatStreamEvents(View):
     """What the data of each kind of event of a chat's stream is."""
 
     entry: Entry
+    content: EntryContent
+    """No event: what stands in an entry."""
     text: TextPiece
     state: ChatView

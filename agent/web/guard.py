@@ -31,16 +31,18 @@ class Guard:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         try:
             check_host(headers, advice="use the address in agent-address.json")
-            self._check_token(scope["method"], scope["path"], headers)
+            role = self._role(scope["method"], scope["path"], headers)
             check_announced(headers, MAX_BODY_BYTES)
         except Refused as refusal:
             await refusal_response(refusal)(scope, receive, send)
             return
+        scope.setdefault("state", {})["role"] = role
         await self._app(scope, counted(receive, MAX_BODY_BYTES), send)
 
-    def _check_token(self, method: str, path: str, headers: dict[bytes, str]) -> None:
+    def _role(self, method: str, path: str, headers: dict[bytes, str]) -> Role | None:
+        """Whose the token is; None: nobody is asked for one here."""
         if path in OPEN_PATHS or (is_of_page(path) and method in _READS):
-            return
+            return None
         token = bearer_token(headers)
         if token is None:
             said = f"send a token (in {OWNER_FILE} of nightlab's home) as `Authorization: Bearer TOKEN`"
@@ -52,3 +54,4 @@ class Guard:
         if role is not Role.OWNER and method not in _READS:
             said = f"the token in {READER_FILE} may read; to answer and to steer, send the one in {OWNER_FILE}"
             raise refused(ErrorKind.FORBIDDEN, "reader_token", said)
+        return role

@@ -17,7 +17,18 @@ from agent.store.views import TrialView
 from agent.web import reading
 from agent.web.envelope import SAID_OF_REFUSALS
 from agent.web.events import Pulse, event_of, event_stream
-from agent.web.wire import Event, GateAnswer, GateDiff, GateView, Health, Notice, Page, SessionDetail, SessionSummary
+from agent.web.wire import (
+    Event,
+    GateAnswer,
+    GateDiff,
+    GateView,
+    Health,
+    Me,
+    Notice,
+    Page,
+    SessionDetail,
+    SessionSummary,
+)
 from runtime_client.doors.refusal import refused
 from runtime_client.models import Envelope, ErrorKind
 
@@ -44,6 +55,12 @@ Limit = Annotated[int, Query(ge=1, le=500)]
 def health() -> Envelope[Health]:
     """Whether the service answers; needs no token."""
     return Envelope(data=Health())
+
+
+@router.get("/me")
+def me(request: Request) -> Envelope[Me]:
+    """What the token that is sent may do."""
+    return Envelope(data=Me(role=request.state.role))
 
 
 @router.get("/sessions")

@@ -18,11 +18,13 @@ from agent.planner.trial_search import Shelf, matching
 from agent.report.proposers_table import CONTROL_ARM
 from agent.store.calls import model_calls_of
 from agent.store.gates import GateStore
+from agent.store.journal import Journal
 from agent.store.plan_reading import newest_plan, newest_revisions
 from agent.store.steering import SteeringStore
 from agent.store.store import AgentStore
 from agent.store.views import PlanView, TrialView
 from agent.task import Direction, Task
+from agent.web.events import event_of
 from agent.web.reading import arms_of, budgets_of, steering_view, summary
 from agent.web.session_claims import claims, ideas, revision_lines
 from agent.web.session_progress import progress, shown
@@ -31,6 +33,7 @@ from agent.web.session_wire import Calibrated, EffectLine, SessionPicture, Trial
 
 MOST_REVISIONS = 200
 MOST_WORDS = 50
+MOST_LINES = 60
 
 
 def picture(store: AgentStore, session_id: str) -> SessionPicture:
@@ -55,6 +58,8 @@ def picture(store: AgentStore, session_id: str) -> SessionPicture:
         held_out_metric=None if task.held_out is None else task.held_out.metric,
         parameters=task.space,
         at=store.clock(),
+        is_held=store.is_held(session_id),
+        activity=tuple(event_of(row) for row in Journal(store).last(session_id, MOST_LINES)),
         n_by_state=Counter(trial.state for trial in history.trials),
         n_by_purpose=Counter(trial.purpose for trial in history.trials),
         phase=None if plan is None else plan.phase.value,

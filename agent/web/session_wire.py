@@ -9,7 +9,7 @@ from agent.planner.effects import Part
 from agent.planner.hypothesis import Status
 from agent.store.views import Interval, ParamValue, Purpose, TrialState
 from agent.task import Parameter
-from agent.web.wire import Arm, SessionSummary, SteeringView, View
+from agent.web.wire import Arm, Event, SessionSummary, SteeringView, View
 
 
 class Pair(View):
@@ -154,6 +154,10 @@ class SessionPicture(View):
     parameters: dict[str, Parameter]
     at: float
     """When it was read."""
+    is_held: bool
+    """A living process works on it."""
+    activity: tuple[Event, ...]
+    """The newest lines, in order."""
     n_by_state: dict[TrialState, int]
     n_by_purpose: dict[Purpose, int]
     phase: str | None

@@ -13,6 +13,7 @@ from agent.planner.budget import Cap
 from agent.planner.hypothesis import Hypothesis
 from agent.steering.word import MOST_CHARACTERS, Kind
 from agent.store.views import FinalResult, ParamValue, SessionState
+from agent.web.keys import Role
 
 T = TypeVar("T")
 
@@ -30,6 +31,10 @@ class Page(View, Generic[T]):
 class Health(View):
     service: str = "nightlab agent"
     is_ready: bool = True
+
+
+class Me(View):
+    role: Role
 
 
 class Best(View):

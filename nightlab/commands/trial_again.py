@@ -47,8 +47,9 @@ def reproduce(
     another one by more than chance.
     """
     from agent.planner.reproduction import held_against_record
+    from agent.tools.again import submit_again
     from nightlab.following import JobFollower
-    from nightlab.trials.again import lacks, submit_again, value_of
+    from nightlab.trials.again import lacks, value_of
 
     folder = home_folder(home)
     with known_trials(folder, trial_id) as store, runtime(home) as client:
@@ -155,7 +156,7 @@ def _refuse_what_is_gone(record: TrialRecord, found: list[Lack], anyway: bool) -
 
 def _spec(recorded: JobSpec, record: TrialRecord, found: list[Lack]) -> JobSpec:
     """What is submitted: what is gone is replaced by what there is now."""
-    from nightlab.trials.again import spec_again
+    from agent.tools.again import spec_again
 
     gone = {one.what for one in found if one.is_blocking}
     model = None if "device" in gone else record.device_model

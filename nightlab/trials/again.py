@@ -13,7 +13,7 @@ from agent.task import DataSource, Objective
 from nightlab.patience import patiently
 from runtime.engines import provenance
 from runtime_client.client import RuntimeClient
-from runtime_client.models import DependsOn, JobSpec, JobView, SnapshotMode
+from runtime_client.models import JobSpec, JobView, SnapshotMode
 
 from .comparing import packages_apart
 from .record import TrialRecord, manifest_of
@@ -39,35 +39,6 @@ def lacks(record: TrialRecord, client: RuntimeClient, home: Path) -> list[Lack]:
     data = data_lack(record.task.data, record.trial.facts.data)
     found = [_code(record, home), _python(spec, record), data, _device(record, client)]
     return [one for one in found if one is not None]
-
-
-def spec_again(spec: JobSpec, *, trial_id: str, device_model: str | None) -> JobSpec:
-    """The same job, for a person: outside of its session and its night, all of it, on the same accelerator model."""
-    compute = spec.compute
-    if device_model not in (None, "cpu", "mixed"):
-        compute = compute.model_copy(update={"accelerator_type": device_model})
-    return spec.model_copy(
-        update={
-            "compute": compute,
-            "session": None,
-            "idempotency_token": None,
-            "mlflow_parent_run_id": None,
-            "worth": None,
-            "finish_by": None,
-            "continues": None,
-            "mlflow_run_name": f"{trial_id} again",
-            "priority_class": "normal",
-            "tags": {"nightlab.reproduces": trial_id},
-        }
-    )
-
-
-def submit_again(client: RuntimeClient, training: JobSpec, scorer: JobSpec | None) -> tuple[JobView, ...]:
-    """Submit the training, and after it the job that measures; the last one has the value."""
-    trained = client.submit(training)
-    if scorer is None:
-        return (trained,)
-    return trained, client.submit(scorer.model_copy(update={"depends_on": (DependsOn(job=trained.job_id),)}))
 
 
 def data_lack(sources: Sequence[DataSource], recorded: str | None) -> Lack | None:

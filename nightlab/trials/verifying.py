@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.planner.reproduction import Reproduction, held_against_record
+from agent.tools.again import spec_again, submit_again
 from runtime.engines.provenance import HIDDEN
 from runtime_client.client import RuntimeClient
 from runtime_client.errors import RuntimeClientError
 from runtime_client.models import CodeSource, Environment, JobSpec, SnapshotMode
 from runtime_client.snapshot.tree import ALL_IS_CODE
 
-from .again import Lack, data_lack, packages_lack, spec_again, submit_again, value_of
+from .again import Lack, data_lack, packages_lack, value_of
 from .evidence import CODE, SCORER, Evidence
 
 _START_S = 120.0

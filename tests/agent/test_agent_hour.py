@@ -13,7 +13,7 @@ from agent.report import build_report, gather_report_input
 from agent.report.timeline import segments
 from agent.store.views import Purpose, SessionState, TrialState, TrialView
 from agent.task import Task
-from nightlab.trials.again import spec_again
+from agent.tools.again import spec_again
 from runtime_client.errors import Unreachable
 from runtime_client.fake import FakeOutcome, FakeRuntime, Script
 from runtime_client.models import JobSpec

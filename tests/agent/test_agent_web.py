@@ -102,6 +102,8 @@ def test_a_reader_reads_and_answers_nothing(door: Door) -> None:
     assert door.call("GET", "/v1/gates", token="reader").status_code == 200
     refusal = door.call("POST", f"/v1/gates/{gate_id}/approve", token="reader", json={})
     assert error_of(refusal) == (403, "reader_token")
+    told = [door.call("GET", "/v1/me", token=token).json()["data"]["role"] for token in ("reader", "owner")]
+    assert told == ["reader", "owner"]
     assert door.read(f"/v1/gates/{gate_id}")["is_waiting"]
 
 

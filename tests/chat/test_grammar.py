@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,7 +77,7 @@ def test_help_lists_every_command_or_those_that_begin_alike() -> None:
     lines = (help_text("/help", ALL) or "").splitlines()
     assert lines == [f"{one.usage}: {one.summary}" for one in slashes(ALL)]
     assert help_text("/", ALL) == help_text("/help", ALL)
-    assert (help_text("/help curve", ALL) or "").startswith("/curve TRIAL|JOB [METRIC]: ")
+    assert (help_text("/help curve", ALL) or "").startswith("/curve ID [METRIC]: ")
     assert help_text("/help nonsense", ALL) == "there is no command /nonsense; /help lists all"
     assert help_text("/jobs", ALL) is None
 
@@ -88,3 +89,11 @@ def test_every_command_is_told_by_its_own_usage() -> None:
         assert slash.summary
     assert len({tool.name for tool in ALL}) == len(ALL)
     assert len({slash.usage for slash in slashes}) == len(slashes)
+
+
+def test_the_document_tells_every_command() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "chat.md").read_text(encoding="utf-8")
+    for tool in ALL:
+        assert tool.slash is not None
+        row = f"| `{tool.slash.usage}` | {tool.slash.summary} | {'asks first' if tool.acts else ''} |"
+        assert row in text, row

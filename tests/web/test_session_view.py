@@ -25,7 +25,7 @@ from agent.web.app import create_app
 from agent.web.keys import Keys
 from agent.web.session_progress import MOST_POINTS
 from agent.web.session_sorting import Order
-from agent.web.session_view import MOST_REVISIONS, picture, trial_table
+from agent.web.session_view import MOST_LINES, MOST_REVISIONS, picture, trial_table
 
 OWNER = {"Authorization": "Bearer owner"}
 NEWER = '{"version": 99}'
@@ -142,6 +142,13 @@ def test_what_people_said_is_told_with_who_said_it(store: AgentStore, facts: Rep
     ]
     (idea,) = found.ideas
     assert (idea.by, idea.text, idea.params, idea.trial_id) == ("ann", "<b>wider</b> is better", {"hidden": 120}, None)
+
+
+def test_the_newest_lines_come_with_their_numbers(store: AgentStore, facts: ReportInput) -> None:
+    found = picture(store, "s1")
+    assert [line.text for line in found.activity] == [line.text for line in facts.activity][-MOST_LINES:]
+    assert [line.seq for line in found.activity] == sorted(line.seq for line in found.activity)
+    assert not found.is_held
 
 
 def test_a_revision_names_the_people_whose_words_it_tells_of(store: AgentStore) -> None:

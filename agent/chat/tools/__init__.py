@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from agent.chat.tool import ChatTool
 
-from . import jobs, sessions, steering, trials
+from . import cancelling, gates, jobs, launching, machines, searching, sessions, steering, trials
 
-ALL: tuple[ChatTool, ...] = (*sessions.TOOLS, *trials.TOOLS, *jobs.TOOLS, *steering.TOOLS)
+ALL: tuple[ChatTool, ...] = (
+    *sessions.TOOLS,
+    *trials.TOOLS,
+    *jobs.TOOLS,
+    *machines.TOOLS,
+    *searching.TOOLS,
+    *steering.TOOLS,
+    *gates.TOOLS,
+    *cancelling.TOOLS,
+    *launching.TOOLS,
+)

@@ -28,7 +28,7 @@ def session_id_of(desk: Desk, given: str | None) -> str:
     known = [one.session_id for one in desk.store.sessions()]
     session_id = given or desk.session_id
     if session_id is None:
-        raise FixAndRetry(f"which session? There are: {_named(known)}", code="no_session")
+        raise FixAndRetry(f"which session? There are: {named(known)}", code="no_session")
     if session_id not in known:
         raise FixAndRetry(f"no session {session_id!r}; {_close(session_id, known)}", code="unknown_session")
     return session_id
@@ -100,9 +100,9 @@ def _trial_ids(desk: Desk, session_id: str) -> list[str]:
 
 def _close(wanted: str, known: Sequence[str]) -> str:
     near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.6)
-    return f"there are: {_named([*near, *(one for one in known if one not in near)])}"
+    return f"there are: {named([*near, *(one for one in known if one not in near)])}"
 
 
-def _named(ids: Sequence[str]) -> str:
+def named(ids: Sequence[str]) -> str:
     more = f" and {len(ids) - _N_NAMED} more" if len(ids) > _N_NAMED else ""
     return (", ".join(ids[:_N_NAMED]) or "none yet") + more

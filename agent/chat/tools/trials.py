@@ -216,7 +216,9 @@ TOOLS = (
         name="read_curve",
         description="The curve of a metric of a trial or a job, drawn for the person; its ends and extremes as text.",
         arguments=OfCurve,
-        slash=Slash(name="curve", usage="/curve TRIAL|JOB [METRIC]", summary="the curve of a metric", parse=_of_curve),
+        slash=Slash(
+            name="curve", usage="/curve ID [METRIC]", summary="the curve of a metric of a trial or job", parse=_of_curve
+        ),
         look=_curve,
     ),
 )

@@ -5,10 +5,11 @@ import { Refusal } from "../api/client";
 import { keepToken, token } from "../api/token";
 import type { SessionSummary } from "../api/types";
 import { useResource } from "../api/useResource";
+import { WithChat } from "../chat/WithChat";
 import { HomePage } from "../home/HomePage";
 import { Notice } from "../ui/parts";
 import { useKeys } from "./keys";
-import { Link, navigate, useAddress } from "./router";
+import { chatAddress, Link, navigate, NEW_CHAT, sessionAddress, sessionOfTrial, useAddress, withQuery } from "./router";
 import { chosenTheme, chooseTheme, nextTheme } from "./theme";
 
 const SessionPage = lazy(() => import("../session/SessionPage"));
@@ -21,14 +22,14 @@ export function App() {
     useMemo(
       () => ({
         "g h": () => navigate("/"),
-        "/": () => document.querySelector<HTMLTextAreaElement>("[data-chat-input]")?.focus(),
+        "/": toChat,
       }),
       [],
     ),
   );
   return (
     <>
-      <TopBar />
+      <TopBar path={path} />
       <main id="main" tabIndex={-1}>
         <Door>
           <Suspense fallback={<p className="quiet pad">Loading…</p>}>{page(path)}</Suspense>
@@ -38,14 +39,37 @@ export function App() {
   );
 }
 
-function page(path: string): ReactNode {
+/** Where one writes: on this page, beside it, or, where there is nothing to talk about, in a chat of its own. */
+function toChat(): void {
+  const box = document.querySelector<HTMLTextAreaElement>("[data-chat-input]");
+  const { room } = placeOf(location.pathname);
+  if (box) box.focus();
+  else navigate(room === "sessions" || room === "trials" ? withQuery("chat", NEW_CHAT) : chatAddress(NEW_CHAT));
+}
+
+function placeOf(path: string): { room: string; id: string } {
   const [, room = "", raw = "", ...more] = path.split("/");
-  const id = decoded(raw);
+  return more.length === 0 ? { room, id: decoded(raw) } : { room: "", id: "" };
+}
+
+function page(path: string): ReactNode {
+  const { room, id } = placeOf(path);
   if (path === "/") return <HomePage />;
-  if (id && more.length === 0) {
-    if (room === "sessions") return <SessionPage key={id} sessionId={id} />;
-    if (room === "trials") return <TrialPage key={id} trialId={id} />;
-    if (room === "chats") return <ChatPage key={id} chatId={id} />;
+  switch (id && room) {
+    case "sessions":
+      return (
+        <WithChat sessionId={id}>
+          <SessionPage key={id} sessionId={id} />
+        </WithChat>
+      );
+    case "trials":
+      return (
+        <WithChat sessionId={sessionOfTrial(id)}>
+          <TrialPage key={id} trialId={id} />
+        </WithChat>
+      );
+    case "chats":
+      return <ChatPage chatId={id} />;
   }
   return (
     <Notice title="There is nothing at this address">
@@ -62,7 +86,7 @@ function decoded(text: string): string {
   }
 }
 
-function TopBar() {
+function TopBar({ path }: { path: string }) {
   const [theme, setTheme] = useState(chosenTheme);
   const change = () => {
     const next = nextTheme(theme);
@@ -77,12 +101,31 @@ function TopBar() {
       <Link href="/" className="brand">
         nightlab
       </Link>
+      <Trail path={path} />
       <span className="spacer" />
+      <Link href={chatAddress(NEW_CHAT)} className="bar-link">
+        Chat
+      </Link>
       <ConnectionMark />
       <button type="button" className="plain" onClick={change} title="Light, dark, or as the system says">
         {theme === "system" ? "Auto" : theme === "dark" ? "Dark" : "Light"}
       </button>
     </header>
+  );
+}
+
+/** Which session, and which trial of it, one looks at. */
+function Trail({ path }: { path: string }) {
+  const { room, id } = placeOf(path);
+  if (!id || (room !== "sessions" && room !== "trials")) return null;
+  const session = room === "sessions" ? id : sessionOfTrial(id);
+  return (
+    <nav className="trail" aria-label="Where this is">
+      <Link href={sessionAddress(session)} aria-current={room === "sessions" ? "page" : undefined}>
+        {session}
+      </Link>
+      {room === "trials" && <span aria-current="page">{id}</span>}
+    </nav>
   );
 }
 

@@ -46,6 +46,10 @@ export function Link({ href, ...rest }: AnchorHTMLAttributes<HTMLAnchorElement> 
 
 export const sessionAddress = (id: string): string => `/sessions/${encodeURIComponent(id)}`;
 export const trialAddress = (id: string): string => `/trials/${encodeURIComponent(id)}`;
+/** In the place of a chat's id: one that is made when something is said. */
+export const NEW_CHAT = "new";
+/** A trial's id begins with that of its session. */
+export const sessionOfTrial = (id: string): string => id.replace(/-t\d+$/, "");
 export const chatAddress = (id: string): string => `/chats/${encodeURIComponent(id)}`;
 
 function tell(): void {

@@ -5,8 +5,8 @@ import type uPlot from "uplot";
 
 export interface PlotLine {
   name: string;
-  /** As many as `x`; null is a gap. */
-  y: (number | null)[];
+  /** As many as `x`; null is a gap, undefined is no point at all: the line goes on over it. */
+  y: (number | null | undefined)[];
   /** Number of its color, from 1; else by its place. */
   color?: number;
   dashed?: boolean;
