@@ -18,6 +18,7 @@ from agent_worlds import World
 from code_worlds import a_code_world
 from trial_worlds import FAILED, HOSTILE, LOG, N_STEPS, PREEMPTED, edited_twice, lived_world
 
+from agent.store.views import Purpose
 from agent.web.app import create_app
 from agent.web.curves import Logged, by_attempt, thinned
 from agent.web.keys import Keys
@@ -101,6 +102,14 @@ def test_a_trial_that_had_to_leave_has_two_attempts_and_says_for_whom(door: Door
     (curve,) = door.read(f"/v1/trials/{PREEMPTED}/curves")["curves"]
     assert [piece["attempt"] for piece in curve["pieces"]] == [1, 2]
     assert curve["n_points"] == N_STEPS
+
+
+def test_a_look_at_the_held_out_metric_is_told_by_that_and_is_no_replicate(door: Door) -> None:
+    (look,) = [one for one in door.world.store.trials("s1") if one.purpose is Purpose.HELD_OUT][:1]
+    told = door.read(f"/v1/trials/{look.trial_id}/view")
+    assert told["metric"] == "test_score"
+    assert "held_out" not in {row["purpose"] for row in door.read(f"/v1/trials/{best(door)}/view")["replicates"]}
+    assert door.read(f"/v1/trials/{look.trial_id}/curves")["curves"][0]["key"] == "test_score"
 
 
 def test_the_default_is_held_against_nothing(door: Door) -> None:

@@ -16,12 +16,13 @@ from agent.store.store import AgentStore
 from agent.store.views import CodeState, Purpose, TrialFacts
 from agent.task import Task
 from runtime_client.fake import FakeOutcome, FakeRuntime
-from runtime_client.models import JobSpec, JobView, LogErrors
+from runtime_client.models import JobSpec, JobView, LogChunk, LogErrors
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 TURNED = "\u202egnp.exe"
 FAILED, PREEMPTED = "s1-t2", "s1-t3"
 N_STEPS = 120
+PRINTED = "".join(f"epoch {n} loss {2.5 * math.exp(-n / 25) + 0.2:.4f}\n" for n in range(N_STEPS))
 LOG = (
     "".join(f"epoch {n} loss {2.0 / (n + 1):.4f}\n" for n in range(4000))
     + "Traceback (most recent call last):\n"
@@ -44,6 +45,15 @@ class SharedRuntime(FakeRuntime):
             self.reschedule()
             return True
         return super().step()
+
+    def logs(
+        self, job_id: str, *, attempt: int | None = None, offset: int = 0, limit: int = 1 << 20, stream: str = "main"
+    ) -> LogChunk:
+        found = super().logs(job_id, attempt=attempt, offset=offset, limit=limit, stream=stream)
+        text = LOG if super().job(job_id).state == "failed" else PRINTED
+        start = max(len(text) + offset, 0) if offset < 0 else offset
+        piece = text[start : start + limit]
+        return found.model_copy(update={"text": piece, "next_offset": start + len(piece)})
 
     def log_errors(self, job_id: str, *, attempt: int | None = None, limit: int | None = None) -> LogErrors:
         found = super().log_errors(job_id, attempt=attempt, limit=limit)

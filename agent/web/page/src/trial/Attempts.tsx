@@ -30,8 +30,8 @@ function JobAttempts({ job, now }: { job: Job; now: number }) {
         {!job.mlflow_url && job.run_id && <span className="quiet">MLflow run {job.run_id.slice(0, 8)}, not there yet</span>}
       </p>
       {job.problem && <p className="quiet">{job.problem}</p>}
-      {job.state_reason && job.state !== "succeeded" && (
-        <p>
+      {job.state_reason && job.state !== "succeeded" && !job.attempts.some((one) => one.evidence === job.state_reason) && (
+        <p className="reason">
           <Words text={job.state_reason} />
         </p>
       )}

@@ -37,7 +37,7 @@ export function Code({ detail }: { detail: TrialDetail }) {
       {data?.problem && <p className="problem">{data.problem}</p>}
       {data?.diff === "" && <p className="quiet">Nothing differs.</p>}
       {data?.diff && (
-        <pre className="diff" tabIndex={0} aria-label={`Changes against ${data.against}`}>
+        <pre className="diff" tabIndex={0} aria-label="Changes">
           {data.diff.split("\n").map((line, index) => (
             <DiffLine key={index} line={line} />
           ))}

@@ -53,9 +53,11 @@ export function Parameters({ detail }: { detail: TrialDetail }) {
 }
 
 function Cell({ value, isQuiet = false }: { value: Value; isQuiet?: boolean }) {
+  const whole = value === null ? "none" : String(value);
+  const short = typeof value === "number" ? String(Number(value.toPrecision(6))) : whole;
   return (
-    <td className={isQuiet ? "number quiet" : "number"}>
-      <Words text={value === null ? "none" : String(value)} />
+    <td className={isQuiet ? "number quiet" : "number"} title={short === whole ? undefined : whole}>
+      <Words text={short} />
     </td>
   );
 }

@@ -1,12 +1,18 @@
+import { useState } from "react";
+
 import { Link, trialAddress } from "../app/router";
 import { figure } from "../ui/numbers";
 import { Chip, Panel } from "../ui/parts";
 import { Words } from "../ui/Words";
 import type { TrialDetail } from "./types";
 
+const SHOWN = 8;
+
 /** How its configuration stands against the default, by code, and the same configuration with other seeds. */
 export function Standing({ detail }: { detail: TrialDetail }) {
   const { against_default: held, replicates, metric } = detail;
+  const [isWhole, setWhole] = useState(false);
+  const shown = isWhole ? replicates : replicates.slice(0, SHOWN);
   return (
     <Panel title="Against the default" aside={<Chip kind={tone(detail.standing)}>{detail.standing}</Chip>}>
       {held ? (
@@ -41,7 +47,7 @@ export function Standing({ detail }: { detail: TrialDetail }) {
               </tr>
             </thead>
             <tbody>
-              {replicates.map((one) => (
+              {shown.map((one) => (
                 <tr key={one.trial_id}>
                   <td>
                     <Link href={trialAddress(one.trial_id)}>{one.trial_id}</Link>
@@ -53,6 +59,11 @@ export function Standing({ detail }: { detail: TrialDetail }) {
               ))}
             </tbody>
           </table>
+          {shown.length < replicates.length && (
+            <button type="button" className="plain" onClick={() => setWhole(true)}>
+              {replicates.length - shown.length} more
+            </button>
+          )}
         </div>
       )}
     </Panel>

@@ -1,4 +1,4 @@
-import { Link, sessionAddress, trialAddress } from "../app/router";
+import { Link, sessionAddress, sessionOfTrial, trialAddress } from "../app/router";
 import { useResource } from "../api/useResource";
 import { figure, duration } from "../ui/numbers";
 import { Chip, Notice, Panel, Time } from "../ui/parts";
@@ -15,9 +15,7 @@ import { trialPath, type TrialDetail } from "./types";
 import { reasonWords } from "./words";
 
 export default function TrialPage({ trialId }: { trialId: string }) {
-  // A trial's id names its session, so that only events of that one are heard: `s3-t7`.
-  const session = /^(.+)-t\d+$/.exec(trialId)?.[1] ?? null;
-  const { data, refusal } = useResource<TrialDetail>(trialPath(trialId, "view"), session);
+  const { data, refusal } = useResource<TrialDetail>(trialPath(trialId, "view"), sessionOfTrial(trialId));
   if (!data) {
     return refusal ? (
       <Notice title="This trial can not be shown">
@@ -44,8 +42,8 @@ export default function TrialPage({ trialId }: { trialId: string }) {
         </div>
         <div>
           <Parameters detail={data} />
-          <Standing detail={data} />
           <Attempts detail={data} now={Date.now() / 1000} />
+          <Standing detail={data} />
           {hasJobs && <Artifacts detail={data} />}
         </div>
       </div>
@@ -56,19 +54,17 @@ export default function TrialPage({ trialId }: { trialId: string }) {
 function Head({ detail }: { detail: TrialDetail }) {
   const { trial } = detail;
   return (
-    <header className="head">
+    <header className="trial-head">
       <h1 className="row">
-        <Link href={sessionAddress(trial.session_id)} title="Its session">
-          {trial.session_id}
-        </Link>
-        <span className="quiet">/</span> {trial.trial_id} <Chip kind={trial.state}>{trial.state}</Chip>
+        {trial.trial_id} <Chip kind={trial.state}>{trial.state}</Chip>
         <span className="spacer" />
         <span className="value">
           <Words text={detail.metric} className="quiet" /> {figure(trial.value)}
         </span>
       </h1>
       <p>
-        <Words text={detail.task_name} /> · {trial.purpose.replaceAll("_", " ")}, seed {trial.seed} · suggested by{" "}
+        <Words text={detail.task_name} /> · <Link href={sessionAddress(trial.session_id)}>{trial.session_id}</Link> ·{" "}
+        {trial.purpose.replaceAll("_", " ")}, seed {trial.seed} · suggested by{" "}
         <Words text={trial.suggested_by} /> <Time at={trial.proposed_at} /> · {duration(trial.device_seconds)} of device time
         {trial.facts.device_model && (
           <>
