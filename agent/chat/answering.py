@@ -6,6 +6,7 @@ No entry is written and no lock of the store taken between the model's token and
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,11 +18,11 @@ from agent.chat.entry import CallPart, Entry, EntryKind, ReplyPart, TroublePart
 from agent.chat.hub import Hub
 from agent.chat.models import Opened
 from agent.chat.tool import ChatTool, Desk
+from agent.chat.toolbox import Toolbox, toolbox
 from agent.chat.turn import n_calls, n_rounds
-from agent.llm.chat import Finish, Message, ModelError, Reply, Request, Role, Tool, ToolCall, Trouble, Usage
+from agent.llm.chat import Finish, Message, ModelError, Reply, Request, Role, ToolCall, Trouble, Usage
 from agent.llm.counting import estimated_usage, tokens_of
 from agent.llm.pace import patience_s
-from agent.llm.shape import schema_of
 from agent.llm.untrusted import clean, fenced
 from agent.planner.budget import usd_of
 from agent.store.chats import TurnBook
@@ -39,6 +40,7 @@ _MARGIN_SHARE = 0.08
 _LEAST_ROOM = 300
 _SMALLER = (1.0, 0.6, 0.35)
 """Of the room, where an endpoint finds that more does not fit than was estimated."""
+_BUDGET = re.compile(r"budgets\.(?P<name>\w+)")
 _NAME_CHARACTERS = 100
 _ARGUMENTS_CHARACTERS = 4_000
 
@@ -92,27 +94,27 @@ class Answering:
     def _request(self, entries: Sequence[Entry], share: float, *, may_call: bool) -> Request:
         settings = self.opened.settings
         window = settings.context_tokens or CONTEXT_TOKENS
-        shown, left_out = tools_that_fit(self.tools, int(window * _TOOLS_SHARE)) if may_call else ((), ())
-        bare = self._system(Context(messages=(), n_left_out=9_999, n_shortened=99), shown, left_out)
-        beside = settings.max_tokens + tokens_of(bare.system) + sum(map(_tokens_of_tool, shown))
+        box = toolbox(self.tools, int(window * _TOOLS_SHARE)) if may_call else Toolbox()
+        bare = self._system(Context(messages=(), n_left_out=9_999, n_shortened=99), box)
+        beside = settings.max_tokens + tokens_of(bare.system) + box.tokens
         room = int((window * (1 - _MARGIN_SHARE) - beside) * share)
         context = context_of(entries, room_tokens=max(room, _LEAST_ROOM), as_text=not may_call)
-        prompt = self._system(context, shown, left_out)
+        prompt = self._system(context, box)
         return Request(
             messages=(Message(role=Role.SYSTEM, text=prompt.system), *context.messages),
             purpose=prompt.name,
             prompt_version=prompt.version,
-            tools=shown,
+            tools=box.tools,
             max_tokens=settings.max_tokens,
             temperature=settings.temperature,
         )
 
-    def _system(self, context: Context, shown: Sequence[Tool], left_out: Sequence[str]) -> prompts.Rendered:
+    def _system(self, context: Context, box: Toolbox) -> prompts.Rendered:
         return prompts.load("chat").render(
             session=self._session(),
-            tools=bool(shown),
-            missing=context.missing(can_search=any(one.name == SEARCH for one in shown)),
-            left_out=", ".join(left_out),
+            tools=bool(box.tools),
+            missing=context.missing(can_search=box.has(SEARCH)),
+            left_out=", ".join(box.left_out),
             said=next((one.text for one in reversed(context.messages) if one.role is Role.USER), ""),
         )
 
@@ -166,33 +168,16 @@ class Answering:
     def _trouble(self, error: ModelError, request: Request, heard: str) -> None:
         if heard:
             self._add_reply(heard, estimated_usage(request, heard, ()), None, is_cut=True, ends_turn=False)
-        if error.trouble is Trouble.OVER_BUDGET and self.desk.session_id is not None:
-            session = self.desk.session_id
-            how = f"raise it with /budget {session} tokens=N, or: nightlab research steer {session} --budget tokens=N"
-        else:
-            how = "commands work all the same: /help lists them"
+        how = "commands work all the same: /help lists them"
+        budget = _BUDGET.search(str(error))
+        session_id = self.desk.session_id
+        if error.trouble is Trouble.OVER_BUDGET and budget is not None:
+            limit = f"{budget['name']}=N"
+            how = f"raise it: /budget {session_id} {limit}, or nightlab research steer {session_id} --budget {limit}"
         self._end(error.trouble.value, f"{error}; {how}")
 
     def _end(self, code: str, text: str) -> None:
         self.book.add(EntryKind.TROUBLE, TroublePart(code=code), text, ends_turn=True)
-
-
-def tools_that_fit(tools: Sequence[ChatTool], room_tokens: int) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
-    """The tools as a model sees them, in order until they do not fit, and the names of the others."""
-    shown: list[Tool] = []
-    left: list[str] = []
-    for one in tools:
-        tool = Tool(name=one.name, description=one.description, parameters=schema_of(one.arguments))
-        room_tokens -= _tokens_of_tool(tool)
-        if room_tokens >= 0:
-            shown.append(tool)
-        else:
-            left.append(one.name)
-    return tuple(shown), tuple(left)
-
-
-def _tokens_of_tool(tool: Tool) -> int:
-    return 8 + tokens_of(f"{tool.name} {tool.description} {json.dumps(tool.parameters)}")
 
 
 def _read(call: ToolCall) -> dict[str, object]:

@@ -32,7 +32,7 @@ export function BestSoFar({ picture }: { picture: SessionPicture }) {
         y={y}
         height={300}
         xLabel={way === "place" ? "search trials, in the order in which they ended" : "device time of the session, in seconds"}
-        roomRight={picture.session.result ? 74 : 14}
+        roomRight={picture.session.result ? 96 : 14}
       >
         {(places) => (
           <>
@@ -139,7 +139,7 @@ function Confirmed({ picture, places, y }: { picture: SessionPicture; places: Pl
   ];
   return sides.map(({ mean, kind, name }, at) => {
     if (!mean || (at === 0 && result.best_configuration === result.default_configuration)) return null;
-    const x = places.right + 20 + at * 30;
+    const x = places.right + 30 + at * 44;
     const [low, high] = [clipped(y, mean.low).at, clipped(y, mean.high).at];
     const up = (part: number) => places.bottom - part * (places.bottom - places.top);
     return (

@@ -7,11 +7,10 @@ const WIDTH = 170;
 const HEIGHT = 22;
 
 export function reachOf(claims: readonly Claim[]): number {
-  const sizes = claims.flatMap((claim) => [
-    ...claim.pairs.map((pair) => Math.abs(pair.first_value - pair.second_value)),
-    ...(claim.difference ? [Math.abs(claim.difference.estimate)] : []),
-  ]);
-  return 1.25 * Math.max(...sizes, 0) || 1;
+  const largest = Math.max(0, ...claims.flatMap((one) => one.pairs.map((pair) => Math.abs(pair.first_value - pair.second_value))));
+  const ends = claims.flatMap((one) => (one.difference ? [Math.abs(one.difference.low), Math.abs(one.difference.high)] : []));
+  // An interval of few pairs may be very wide: it is cut, so that the others can still be told apart.
+  return 1.1 * Math.max(largest, ...ends.map((end) => Math.min(end, 2 * largest))) || 1;
 }
 
 export function Difference({ claim, reach, direction }: { claim: Claim; reach: number; direction: string }) {

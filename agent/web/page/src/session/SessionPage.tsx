@@ -26,7 +26,7 @@ export default function SessionPage({ sessionId }: { sessionId: string }) {
     return <p className="quiet pad">Reading {sessionId}…</p>;
   }
   return (
-    <div className="page session">
+    <div className="page session-page">
       <Head picture={data} reload={reload} />
       <Trouble picture={data} />
       <div className="session-grid">

@@ -131,7 +131,12 @@ function Row({ line, names }: { line: TrialLine; names: string[] }) {
         )}
         {PURPOSES[line.purpose] && <span className="quiet small"> {PURPOSES[line.purpose]}</span>}
       </td>
-      <td className="number">{figure(line.value)}</td>
+      <td
+        className={line.purpose === "held_out" ? "number quiet" : "number"}
+        title={line.purpose === "held_out" ? "of the held-out metric" : undefined}
+      >
+        {figure(line.value)}
+      </td>
       {names.map((name) => {
         const value = line.params[name];
         return (
