@@ -33,6 +33,7 @@ COMMANDS = {
     "spend": "Device-hours and cost: useful, replicate, lost, failed, idle.",
     "gc": "Delete checkpoints that nobody needs any more.",
     "research": "Sessions: check a task, start, follow, stop, resume, report, suggest.",
+    "chat": "Ask what runs and why, have it changed: in words, or by / commands.",
     "web": "The web page of sessions, trials and chats: print its link, or open it.",
     "gate": "What sessions ask of people first: list, show, approve, deny.",
     "sweep": "Sweeps: the same trials night after night; their reports.",

@@ -1,6 +1,6 @@
 """What a command tells a person when it can not do its work. Imports nothing of ours; anyone here may import it.
 
-Exit codes: 0 ok, 1 the work failed, 2 wrong use, 3 runtime unreachable, 4 bug.
+Exit codes: 0 ok, 1 the work failed, 2 wrong use, 3 runtime unreachable, 4 bug, 5 a person has to answer first.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ class ExitCode(IntEnum):
     """The runtime is not up, or does not answer."""
     BUG = 4
     """Ours."""
+    NEEDS_ANSWER = 5
+    """It goes on once a person has agreed; nothing was done yet."""
     INTERRUPTED = 130
     """Ctrl-C, as shells count it."""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 ENVELOPE_VERSION = 1
 """Equals `runtime_client.models.API_VERSION`, which costs an import of pydantic; a test compares them."""
@@ -65,11 +66,12 @@ def _plain(data: object) -> object:
     return data if dump is None else dump(mode="json")
 
 
-def console() -> Console:
+def console(*, has_colors: bool = True) -> Console:
     """Standard output; without a terminal as wide as needed, so that piped tables are not cut."""
     from rich.console import Console
 
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    width = None if sys.stdout.isatty() else 160
+    return Console(highlight=False, width=width, color_system="auto" if has_colors else None)
 
 
 def print_words(text: str) -> None:
@@ -79,6 +81,11 @@ def print_words(text: str) -> None:
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, state_column: int | None = None) -> None:
     """A plain table; columns whose title begins with `#` are right-aligned."""
+    console().print(table_of(columns, rows, state_column=state_column))
+
+
+def table_of(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, state_column: int | None = None) -> Table:
+    """As `print_table` prints it."""
     from rich.table import Table
     from rich.text import Text
 
@@ -96,7 +103,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, state
         if state_column is not None:
             cells[state_column].stylize(STATE_STYLES.get(cells[state_column].plain, ""))
         table.add_row(*cells)
-    console().print(table)
+    return table
 
 
 def ago(at: float | None, *, now: float | None = None) -> str:

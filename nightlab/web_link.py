@@ -38,9 +38,9 @@ def await_agent_url(home: Path, *, wait_s: float = WAIT_S) -> str:
             return found
         if time.monotonic() > deadline:
             logs = ServiceFiles(home).logs
-            raise unreachable(f"the agent service does not serve its page; its log in {logs} says why")
+            raise unreachable(f"the agent service does not say where it is; its log in {logs} says why")
         time.sleep(0.1)
-    raise unreachable(f"nightlab is not up for {home}, so there is no page; start it with: nightlab up")
+    raise unreachable(f"nightlab is not up for {home}, and the agent service neither; start it with: nightlab up")
 
 
 def link(url: str, path: str, token: str) -> str:

@@ -15,6 +15,11 @@ def clean(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
+def clean_lines(text: str) -> str:
+    """The same for text of several lines."""
+    return "\n".join(clean(line) for line in text.split("\n"))
+
+
 def sparkline(values: Sequence[float], width: int) -> str:
     """At most `width` blocks, low to high; longer series are thinned, the last value kept."""
     if not values or width < 1:

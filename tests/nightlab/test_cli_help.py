@@ -20,7 +20,7 @@ COMMANDS = (
     "research suggest", "research suggestions", "research notify", "research diff", "research take",
     "trial search", "trial list", "trial show", "trial compare",
     "trial reproduce", "trial export", "verify", "research check",
-    "gate list", "gate show", "gate approve", "gate deny", "model calls", "web",
+    "chat", "gate list", "gate show", "gate approve", "gate deny", "model calls", "web",
     "sweep report", "sweep history", "sweep notify",
 )  # fmt: skip
 
