@@ -156,7 +156,7 @@ def test_jobs_that_wait_and_run_are_told(tmp_path: Path) -> None:
     found = look(a_desk(world), "/jobs")
     assert cells(found, "job") == [second, first]
     assert cells(found, "state") == ["queued", "running"]
-    assert "0 of 1 devices free" in found.text
+    assert "0 of 1 device free" in found.text
     assert "place in the queue: 1" in look(a_desk(world), f"/explain {second}").text
     assert f"{second} of good: queued" in look(a_desk(world), f"/job {second[1:]}").text
     assert "no attempt has begun" in look(a_desk(world), f"/logs {second}").text
