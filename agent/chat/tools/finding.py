@@ -26,14 +26,13 @@ def session_id_of(desk: Desk, given: str | None) -> str:
         FixAndRetry: none is named, and the chat belongs to none; or there is none of this id.
     """
     session_id = given or desk.session_id
+    if session_id is None:
+        raise FixAndRetry(f"which session? There are: {named(_session_ids(desk))}", code="no_session")
     try:
-        if session_id is not None:
-            return desk.store.session(session_id).session_id
+        return desk.store.session(session_id).session_id
     except SessionNotFound as error:
-        raise FixAndRetry(
-            f"no session {given!r}; {_close(session_id, _session_ids(desk))}", code="unknown_session"
-        ) from error
-    raise FixAndRetry(f"which session? There are: {named(_session_ids(desk))}", code="no_session")
+        near = _close(session_id, _session_ids(desk))
+        raise FixAndRetry(f"no session {session_id!r}; {near}", code="unknown_session") from error
 
 
 def known_of(desk: Desk, given: str | None) -> Known:
