@@ -138,7 +138,7 @@ function Offer({ id, offered, at, choose }: OfferProps) {
     <ul className="offer" role="listbox" id={id} aria-label="Commands">
       {offered.map((one, i) => (
         <li
-          key={one.name}
+          key={one.usage}
           id={`${id}-${i}`}
           ref={i === at ? current : undefined}
           role="option"
