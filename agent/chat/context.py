@@ -159,9 +159,20 @@ def _shown(turn: Sequence[Entry], limit: int, *, as_text: bool, names: bool) -> 
             case EntryKind.RESULT | EntryKind.ASK | EntryKind.ANSWER:
                 continue
     flush()
-    if turn[-1].ends_turn and messages[-1].role is not Role.ASSISTANT:
-        messages.append(Message(role=Role.ASSISTANT, text="[the person has seen this]"))
-    return _Turn(tuple(messages), n_cut)
+    if turn[-1].ends_turn and messages[-1].role is Role.USER:
+        messages.append(Message(role=Role.ASSISTANT, text="(nightlab itself answered this command)"))
+    return _Turn(tuple(_joined(messages)), n_cut)
+
+
+def _joined(messages: Sequence[Message]) -> list[Message]:
+    """Of two messages of a person behind each other one: some models take turns strictly."""
+    joined: list[Message] = []
+    for one in messages:
+        if joined and one.role is joined[-1].role is Role.USER:
+            joined[-1] = Message(role=Role.USER, text=f"{joined[-1].text}\n\n{one.text}")
+        else:
+            joined.append(one)
+    return joined
 
 
 def _call(entry: Entry) -> ToolCall:

@@ -140,7 +140,7 @@ function Offer({ id, offered, at, choose }: OfferProps) {
     <ul className="offer" role="listbox" id={id} aria-label="Commands">
       {offered.map((one, i) => (
         <li
-          key={i}
+          key={one.usage}
           id={`${id}-${i}`}
           ref={i === at ? current : undefined}
           role="option"
