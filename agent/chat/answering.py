@@ -19,7 +19,7 @@ from agent.chat.hub import Hub
 from agent.chat.models import Opened
 from agent.chat.tool import ChatTool, Desk
 from agent.chat.toolbox import Toolbox, toolbox
-from agent.chat.turn import n_calls, n_rounds
+from agent.chat.turn import call_id, n_calls, n_rounds
 from agent.llm.chat import Finish, Message, ModelError, Reply, Request, Role, ToolCall, Trouble, Usage
 from agent.llm.counting import estimated_usage, tokens_of
 from agent.llm.pace import patience_s
@@ -135,7 +135,9 @@ class Answering:
         is_over = not calls and bool(reply.text.strip())
         self._add_reply(reply.text, reply.usage, reply, is_cut=reply.finish is Finish.LENGTH, ends_turn=is_over)
         for at, call in enumerate(calls, n_calls(turn) + 1):
-            part = CallPart(call_id=f"m{at}", tool=clean(call.name)[:_NAME_CHARACTERS], arguments=_read(call))
+            part = CallPart(
+                call_id=call_id(turn[0], at), tool=clean(call.name)[:_NAME_CHARACTERS], arguments=_read(call)
+            )
             self.book.add(EntryKind.CALL, part, _words(part), by=reply.model)
         if not calls and not is_over:
             is_filtered = reply.finish is Finish.FILTERED

@@ -12,11 +12,12 @@ from talking import CANCEL, WAIT_S, ModelFor, Room, made_room, several, texts
 
 from agent.chat.answering import MOST_CALLS, MOST_ROUNDS
 from agent.chat.calling import AFTER_READING, ANSWER_WITHIN_S
-from agent.chat.entry import EntryKind, ReplyPart, ResultPart, TroublePart, Verdict, Victim
+from agent.chat.entry import CallPart, EntryKind, ReplyPart, ResultPart, TroublePart, Verdict, Victim
 from agent.chat.tool import Foreseen
 from agent.llm.chat import Finish, ModelError, Reply, Request, Role, Trouble
 from agent.llm.counting import estimated_usage
 from agent.llm.scripted import Said, called
+from agent.store.chats import TurnBook, TurnOver
 from agent.store.store import AgentStore
 from agent.tools.errors import ToolFailed
 
@@ -386,3 +387,31 @@ def wait_until(is_so: Callable[[], bool]) -> None:
             return
         done.wait(0.02)
     raise AssertionError("it did not come to that")
+
+
+def test_no_two_calls_of_a_chat_have_one_id(room: Room) -> None:
+    with room.scripted(several(LOGS, LOGS), "fine", LOGS, "fine") as (talk, _):
+        room.say(talk, "look")
+        room.say(talk, "look again")
+        for _again in range(2):
+            room.say(talk, "/cancel j1")
+            room.chats.answer("c1", room.asked()[0], Verdict.DENY, by="ann")
+            talk.answered("c1")
+            room.settle()
+    called = [part.call_id for one in room.entries if isinstance(part := one.part, CallPart)]
+    assert len(set(called)) == len(called) == 5
+    done = [part.call_id for one in room.entries if isinstance(part := one.part, ResultPart)]
+    assert sorted(done) == sorted(called)
+
+
+def test_what_is_late_for_a_turn_is_not_added_to_the_next(room: Room) -> None:
+    room.chats.say("c1", "look", by="ann")
+    late = TurnBook(room.chats, "c1", 1)
+    room.chats.stop("c1", by="ann", text="ann stopped it")
+    room.chats.say("c1", "look again", by="ann")
+    with pytest.raises(TurnOver):
+        late.add(EntryKind.REPLY, ReplyPart(), "it trains", by="m")
+    with pytest.raises(TurnOver):
+        late.check()
+    assert [one.number for one in late.entries()] == [1, 2]
+    assert room.kinds == ["said", "stopped", "said"]

@@ -51,7 +51,8 @@ function Line({ entry }: { entry: Entry }) {
         </article>
       );
     case "reply":
-      return <Reply entry={entry} />;
+      // A model that only calls tools says nothing beside.
+      return entry.text.trim() ? <Reply entry={entry} /> : null;
     case "trouble":
       return (
         <article className="trouble" role="alert">
@@ -72,6 +73,8 @@ function Line({ entry }: { entry: Entry }) {
 
 const TROUBLES: Record<string, string> = {
   no_model: "No language model is set up",
+  no_tools: "Answered without looking anything up",
+  over_budget: "A budget has no room for this",
   bug: "A bug of nightlab",
 };
 
