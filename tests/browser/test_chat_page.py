@@ -1,4 +1,4 @@
-"""The chat in a browser: beside a session and by itself, the whole approval path, a stream that breaks, hostile text."""
+"""The chat in a browser: beside a session and alone, the whole approval path, a stream that breaks, hostile text."""
 
 from __future__ import annotations
 
