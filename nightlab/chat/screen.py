@@ -9,11 +9,11 @@ from rich.text import Text
 
 from agent.chat.entry import AnswerPart, ChatState, Entry, EntryKind, ReplyPart, ResultPart
 from agent.web.chat_wire import ChatView, TextPiece
-from nightlab.chat.following import Away, Happening, Lost
+from nightlab.chat.following import Away, Back, Happening, Lost
 from nightlab.chat.shown import WARNING, shown
 from nightlab.chat.words import Ids
 from nightlab.chat.writing import More, Writing
-from nightlab.live.text import clean_lines
+from nightlab.inert import clean_lines
 from nightlab.output import print_json
 
 FAILED = (EntryKind.TROUBLE, EntryKind.STOPPED)
@@ -80,6 +80,8 @@ class Screen:
                 raise error
             case Away():
                 self.note("the agent service is away; waiting for it")
+            case Back():
+                self.note("the agent service is back")
             case TextPiece(offset=offset, text=text):
                 if not self.is_typing and not self._as_json:
                     self._write(self._writing.piece(offset, text))

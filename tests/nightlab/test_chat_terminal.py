@@ -15,7 +15,7 @@ from terminal import ALT_ENTER, CTRL_C, CTRL_D, ENTER, TAB, Terminal, on_termina
 
 from agent.store.chats import ChatStore
 from agent.store.store import AgentStore
-from nightlab.chat.typing import HISTORY_FILE
+from nightlab.chat.editor import HISTORY_FILE
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))
 from agent_worlds import a_task
@@ -125,3 +125,15 @@ def test_what_others_say_is_shown_above_the_line_that_is_typed(service: Service,
     terminal.press("p", ENTER)
     terminal.until("/explain JOB")
     assert service.said("c1") == ["/sessions", "/budget", "/help"]
+
+
+def test_what_a_model_writes_does_not_steer_the_terminal(
+    service: Service, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Told, "reply", "good \x1b]0;owned\x07\x1b[2J\u202edab end")
+    service.talk.may_go_on.set()
+    terminal.press("which is best?", ENTER)
+    terminal.until("dab end")
+    assert b"\x1b]0;owned" not in terminal.raw
+    assert b"\x1b[2J" not in terminal.raw
+    assert "\u202e" not in terminal.plain
