@@ -127,8 +127,8 @@ function Tool({ item }: { item: Extract<Item, { kind: "tool" }> }) {
         <span className="given">
           <Words text={inShort(called)} />
         </span>
-        <span className="came quiet">{result ? <Words text={firstLine(result.text)} /> : "working…"}</span>
-        {state !== "finished" && <Chip kind={state}>{state}</Chip>}
+        <span className="came quiet">{result ? <Words text={firstLine(result.text)} /> : "…"}</span>
+        {state === "failed" && <Chip kind="failed">failed</Chip>}
       </summary>
       {Object.keys(called.arguments ?? {}).length > 0 && !isWanted && (
         <pre className="arguments">
