@@ -16,6 +16,8 @@ from nightlab.chat.writing import More, Writing
 from nightlab.inert import clean_lines
 from nightlab.output import print_json
 
+PLOT_WIDTH = 100
+"""At most, however wide the terminal is."""
 FAILED = (EntryKind.TROUBLE, EntryKind.STOPPED)
 
 
@@ -104,7 +106,8 @@ class Screen:
         if entry.kind is EntryKind.SAID and entry.number in self._own:
             return
         console = self._console
-        for part in shown(entry, width=console.width, now=time.time(), has_colors=console.color_system is not None):
+        width = min(console.width, PLOT_WIDTH)
+        for part in shown(entry, width=width, now=time.time(), has_colors=console.color_system is not None):
             console.print(part)
 
     def _remember(self, entry: Entry) -> None:
