@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.chat.entry import CallPart, Cell, Entry, EntryKind, Plot, ResultPart, Table
 from agent.chat.turn import turns
@@ -165,11 +165,12 @@ def _shown(turn: Sequence[Entry], limit: int, *, as_text: bool, names: bool) -> 
 
 
 def _joined(messages: Sequence[Message]) -> list[Message]:
-    """Of two messages of a person behind each other one: some models take turns strictly."""
+    """Of two messages of one speaker behind each other, one: some models take turns strictly."""
     joined: list[Message] = []
     for one in messages:
-        if joined and one.role is joined[-1].role is Role.USER:
-            joined[-1] = Message(role=Role.USER, text=f"{joined[-1].text}\n\n{one.text}")
+        last = joined[-1] if joined else None
+        if last is not None and one.role is last.role is not Role.TOOL and not last.tool_calls:
+            joined[-1] = replace(one, text="\n\n".join(text for text in (last.text, one.text) if text))
         else:
             joined.append(one)
     return joined

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,17 +38,19 @@ class Lines(Protocol):
 
 
 class PlainLines:
-    """Lines of standard input."""
+    """Lines of standard input; prompts, where a person is there, go where errors go, so that output can be piped."""
 
     def __init__(self) -> None:
-        self.has_person = sys.stdin.isatty()
+        self.has_person = sys.stdin is not None and sys.stdin.isatty()
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            sys.stdin.reconfigure(errors="replace")
 
     def ask(self, prompt: str, *, draft: str, inbox: Inbox, on_news: OnNews, is_answer: bool) -> Typed:
         lines: list[str] = []
         while True:
             if self.has_person:
-                print(prompt if not lines else "... ", end="", flush=True)
-            line = sys.stdin.readline()
+                print(prompt if not lines else "... ", end="", flush=True, file=sys.stderr)
+            line = sys.stdin.readline() if sys.stdin is not None else ""
             if not line:
                 raise EOFError
             line = line.rstrip("\n")

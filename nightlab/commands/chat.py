@@ -149,8 +149,8 @@ def _lines(
 ) -> Lines:
     from nightlab.chat.lines import PlainLines
 
-    is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-    if is_plain or not is_terminal:
+    is_terminal = all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+    if is_plain or not is_terminal or os.environ.get("TERM") == "dumb":
         return PlainLines()
     from nightlab.chat.editor import Editor
 

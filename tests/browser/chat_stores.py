@@ -1,4 +1,4 @@
-"""A chat as a model and tools would leave it, with all that can stand in one; text of jobs in it is hostile."""
+"""A chat as a model and tools would leave it, with all that can stand in one; text of jobs in it may be hostile."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ python train.py --lr 0.1
 """
 
 
-def told(store: AgentStore, *, asks_for_s: float | None = 600.0) -> str:
-    """A chat about s1; it waits for an answer unless `asks_for_s` is None."""
+def told(store: AgentStore, *, asks_for_s: float | None = 600.0, strange: str = HOSTILE) -> str:
+    """A chat about s1, with a strange text in all places; it waits for an answer unless `asks_for_s` is None."""
     chats = ChatStore(store)
     chat_id = chats.make("s1", by="ada").chat_id
-    chats.say(chat_id, f"is s1-t2 really better? {HOSTILE}", by="ada")
+    chats.say(chat_id, f"is s1-t2 really better? {strange}", by="ada")
     _call(chats, chat_id, "a", "compare_trials", {"one": "s1-t1", "other": "s1-t2"})
     curve = tuple((float(step), 1.0 / (1 + step)) for step in range(30))
     other = tuple((float(step), 1.2 / (1 + step)) for step in range(0, 30, 2))
@@ -48,14 +48,16 @@ def told(store: AgentStore, *, asks_for_s: float | None = 600.0) -> str:
         title="loss",
         x_label="step",
         y_label="loss",
-        series=(Series(name="s1-t2", points=curve), Series(name=HOSTILE, points=other)),
+        series=(Series(name="s1-t2", points=curve), Series(name=strange or "s1-t1", points=other)),
     )
-    table = Table(columns=("trial", "loss", HOSTILE), rows=(("s1-t2", 0.39812345, None), ("s1-t1", 0.412, HOSTILE)))
+    table = Table(
+        columns=("trial", "loss", strange or "note"), rows=(("s1-t2", 0.39812345, None), ("s1-t1", 0.412, strange))
+    )
     part = ResultPart(call_id="a", tool="compare_trials", table=table, plot=plot)
-    chats.add(chat_id, EntryKind.RESULT, part, f"better by 0.014, 95% [0.006, 0.021]\n{HOSTILE}")
+    chats.add(chat_id, EntryKind.RESULT, part, f"better by 0.014, 95% [0.006, 0.021]\n{strange}")
     cites = (Cite(kind="trial", id="s1-t1"), Cite(kind="trial", id="s1-t2"), Cite(kind="job", id="j1"))
     reply = ReplyPart(cites=cites, unknown=("s9-t9",), model="qwen3-32b")
-    chats.add(chat_id, EntryKind.REPLY, reply, REPLY + HOSTILE, by="qwen3-32b", ends_turn=True)
+    chats.add(chat_id, EntryKind.REPLY, reply, REPLY + strange, by="qwen3-32b", ends_turn=True)
     chats.say(chat_id, "then run it five times more", by="ada")
     if asks_for_s is None:
         chats.add(chat_id, EntryKind.TROUBLE, TroublePart(code="no_answer"), "the endpoint is down", ends_turn=True)

@@ -65,13 +65,17 @@ def test_what_is_denied_is_not_done(open_page: Opens, agent_page: AgentPage) -> 
 
 
 def test_a_question_tells_its_cost_and_that_somebody_else_answered(
-    page: Page, open_page: Opens, agent_page: AgentPage, watch: Watch
+    open_page: Opens, agent_page: AgentPage, watch: Watch, shot: Shoots
 ) -> None:
-    chat_id = told(agent_page.store)
-    page = open_page(f"/chats/{chat_id}")
+    chat_id = told(agent_page.store, strange="")
+    page = open_page(f"/chats/{chat_id}", viewport={"width": 1200, "height": 1300})
+    page.get_by_text("compare_trials").click()
+    expect(page.locator(".uplot")).to_be_visible()
     asked = page.get_by_role("region", name="Question")
     for words in ("2.5 h", "$12.5", "j7", "night sweep of bob", "14 min", "preempts others"):
         expect(asked).to_contain_text(words)
+    asked.scroll_into_view_if_needed()
+    shot(page, "web-chat")
     number = ChatStore(agent_page.store).chat(chat_id).n_entries
     ChatStore(agent_page.store).answer(chat_id, number, Verdict.DENY, by="bob", note="not tonight")
     watch.allowed.append("409")
@@ -134,6 +138,34 @@ def test_a_page_catches_up_after_a_restart_and_shows_nothing_twice(
     expect(entries(page).locator("article")).to_have_count(5)
     say(page, "/sessions")
     expect(entries(page).locator("details table")).to_contain_text("s1")
+
+
+def test_a_page_that_nobody_sees_keeps_no_connection_and_catches_up(open_page: Opens, agent_page: AgentPage) -> None:
+    chat_id = long(agent_page.store, 1)
+    page = open_page(None)
+    page.clock.install()
+    page.goto(agent_page.link(f"/chats/{chat_id}"))
+    expect(page.get_by_role("status")).to_have_text("live")
+    sight(page, is_hidden=True)
+    page.clock.fast_forward("00:11")
+    expect(page.get_by_role("status")).to_have_text("reconnecting…")
+    ChatStore(agent_page.store).say(chat_id, "said meanwhile", by="bob")
+    page.clock.fast_forward("00:30")
+    expect(entries(page).get_by_text("said meanwhile")).to_have_count(0)
+    sight(page, is_hidden=False)
+    page.clock.fast_forward("00:01")
+    expect(entries(page).get_by_text("said meanwhile")).to_have_count(1)
+    expect(page.get_by_role("status")).to_have_text("live")
+
+
+def sight(page: Page, *, is_hidden: bool) -> None:
+    page.evaluate(
+        """(isHidden) => {
+            Object.defineProperty(document, "hidden", { value: isHidden, configurable: true });
+            document.dispatchEvent(new Event("visibilitychange"));
+        }""",
+        is_hidden,
+    )
 
 
 def test_a_long_chat_begins_at_its_end_and_loads_what_is_older(open_page: Opens, agent_page: AgentPage) -> None:

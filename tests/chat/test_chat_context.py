@@ -175,6 +175,14 @@ def test_a_result_that_a_command_showed_stands_behind_its_call_alone() -> None:
     assert roles == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.USER]
 
 
+def test_an_answer_that_broke_off_and_its_trouble_are_one_message() -> None:
+    writing = Writing().said("hello").replied("it tra", ends=False)
+    writing.add(EntryKind.TROUBLE, TroublePart(code="garbled"), "cut off", ends=True).said("go on")
+    messages = context_of(writing.entries, room_tokens=2000).messages
+    assert [one.role for one in messages] == [Role.USER, Role.ASSISTANT, Role.USER]
+    assert messages[1].text == "it tra\n\n[the turn ended here: cut off]"
+
+
 def test_who_speaks_is_told_where_several_do() -> None:
     writing = Writing().said("hello").replied("yes?").said("hm", by="bob")
     shown = [one.text for one in context_of(writing.entries, room_tokens=2000).messages]

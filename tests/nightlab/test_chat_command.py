@@ -96,3 +96,37 @@ def test_without_a_terminal_nothing_steers_it(run: Run, option: str) -> None:
     ended = run("--new", "--say", "/sessions", option)
     assert ended.exit_code == 0
     assert "\x1b" not in ended.out
+
+
+def test_bytes_of_another_encoding_are_said_all_the_same(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = run("--new", "--say", "/help \udcff\udcfe")
+    assert (told.exit_code, told.err) == (0, "")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"/sessions\n/nonsense \xff\n"), encoding="utf-8"))
+    ended = run("--new")
+    assert (ended.exit_code, "toy" in ended.out) == (1, True)
+
+
+def test_a_closed_standard_input_says_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    assert run("--new").exit_code == 0
+
+
+def test_what_is_too_long_is_told(run: Run) -> None:
+    refused = run("--new", "--say", "x" * 20_001)
+    assert (refused.exit_code, refused.out) == (2, "")
+    assert "text" in refused.err
+
+
+def test_what_a_person_is_asked_does_not_get_into_piped_output(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed = io.StringIO("/stop\nn too early\n")
+    monkeypatch.setattr(typed, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", typed)
+    ended = run("--session", "s2", "--json")
+    assert [json.loads(line)["data"]["kind"] for line in ended.out.splitlines()] == [
+        "said",
+        "call",
+        "ask",
+        "answer",
+        "result",
+    ]
+    assert "[y]es" in ended.err

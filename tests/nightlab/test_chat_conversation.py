@@ -254,6 +254,30 @@ def test_ctrl_c_stops_the_turn_and_not_the_program(world: World, monkeypatch: py
     assert any(line.split()[:2] == [world.session_id, "toy"] for line in world.lines)
 
 
+def test_ctrl_c_at_a_question_stops_the_turn(world: World) -> None:
+    def ctrl_c() -> str:
+        raise KeyboardInterrupt
+
+    script = Script(["/stop", ctrl_c, "/sessions"])
+    assert world.conversation(script).converse() is Outcome.DONE
+    assert "ann stopped it" in world.lines
+    assert world.session == "running"
+    assert any(line.split()[:2] == [world.session_id, "toy"] for line in world.lines)
+
+
+def test_what_cannot_be_said_yet_is_told_and_stays_on_the_line(world: World) -> None:
+    drafts: list[str] = []
+
+    class Drafts(Script):
+        def ask(self, prompt: str, *, draft: str, inbox: Inbox, on_news: OnNews, is_answer: bool) -> Typed:
+            drafts.append(draft)
+            return super().ask(prompt, draft=draft, inbox=inbox, on_news=on_news, is_answer=is_answer)
+
+    world.conversation(Drafts(["", "x" * 20_001, "/sessions"])).converse()
+    assert [len(draft) for draft in drafts] == [0, 0, 20_001, 0]
+    assert any("text" in line and "20000" in line for line in world.lines)
+
+
 def test_a_turn_that_a_restart_ended_is_told_and_the_chat_goes_on(tmp_path: Path) -> None:
     out = io.StringIO()
     with told_home(tmp_path):

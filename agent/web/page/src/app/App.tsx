@@ -21,7 +21,8 @@ export function App() {
   useKeys(
     useMemo(
       () => ({
-        "g h": () => navigate("/"),
+        "g s": () => navigate("/"),
+        "g c": () => navigate(chatAddress(NEW_CHAT)),
         "/": toChat,
       }),
       [],
