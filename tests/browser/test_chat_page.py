@@ -198,6 +198,15 @@ def test_commands_are_completed_by_the_keyboard(open_page: Opens) -> None:
     expect(entries(page).locator("details table")).to_contain_text("s1")
 
 
+def test_help_lists_the_commands_one_a_line(open_page: Opens, shot: Shoots) -> None:
+    page = open_page("/chats/new")
+    say(page, "/help")
+    expect(entries(page).locator(".outcome")).to_contain_text("/best")
+    shot(page, "chat-help")
+    lines = [line for line in entries(page).inner_text().splitlines() if line.startswith("/")]
+    assert {line.split()[0].rstrip(":") for line in lines} > {"/best", "/jobs", "/stop"}
+
+
 def test_chats_are_found_by_their_words(open_page: Opens, agent_page: AgentPage) -> None:
     told(agent_page.store, asks_for_s=None)
     long(agent_page.store, 1)

@@ -7,7 +7,7 @@ import { Words } from "../ui/Words";
 import { Approval } from "./Approval";
 import { Markdown } from "./Markdown";
 import { Outcome } from "./Outcome";
-import { replyOf, troubleOf, type CallPart, type Entry } from "./parts";
+import { replyOf, resultOf, troubleOf, type CallPart, type Entry } from "./parts";
 import { isSame, type Item } from "./turns";
 
 interface Props {
@@ -61,6 +61,12 @@ function Line({ entry }: { entry: Entry }) {
             <Words text={entry.text} />
           </div>
         </article>
+      );
+    case "result":
+      return (
+        <div className="alone">
+          <Outcome text={entry.text} came={resultOf(entry)} />
+        </div>
       );
     default:
       return (
