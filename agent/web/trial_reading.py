@@ -15,7 +15,7 @@ from agent.planner.configuration import configuration_id, default_params
 from agent.planner.plan_text import UnknownPlanVersion, plan_from_json
 from agent.planner.trial_search import Shelf, gain_over_default, standing
 from agent.store.store import AgentStore, TrialNotFound
-from agent.store.views import TrialView
+from agent.store.views import Purpose, TrialView
 from agent.task import Task
 from agent.web.trial_wire import AgainstDefault, CodeChange, JobPart, ParameterRow, Sibling, TrialDetail
 from runtime_client.errors import NotFound, RuntimeClientError
@@ -37,7 +37,7 @@ def detail(store: AgentStore, trial_id: str, connect: Connect) -> TrialDetail:
     return TrialDetail(
         trial=trial,
         task_name=shelf.task.task,
-        metric=shelf.task.objective.metric,
+        metric=metric_of(trial, shelf.task),
         direction=shelf.task.objective.direction.value,
         hypothesis=(shelf.hypotheses or {}).get(trial.hypothesis or ""),
         parent_id=None if parent is None else parent.trial_id,
@@ -50,6 +50,13 @@ def detail(store: AgentStore, trial_id: str, connect: Connect) -> TrialDetail:
         jobs=jobs,
         runtime_problem=problem,
     )
+
+
+def metric_of(trial: TrialView, task: Task) -> str:
+    """What its value is of: the look at the held-out metric has another one."""
+    if trial.purpose is Purpose.HELD_OUT and task.held_out is not None:
+        return task.held_out.metric
+    return task.objective.metric
 
 
 def parent_of(store: AgentStore, trial: TrialView) -> TrialView | None:
@@ -134,7 +141,9 @@ def _replicates(trial: TrialView, trials: Sequence[TrialView]) -> tuple[Sibling,
     return tuple(
         Sibling(trial_id=one.trial_id, seed=one.seed, purpose=one.purpose.value, state=one.state, value=one.value)
         for one in trials
-        if one.configuration == trial.configuration and one.trial_id != trial.trial_id
+        if one.configuration == trial.configuration
+        and one.trial_id != trial.trial_id
+        and one.purpose is not Purpose.HELD_OUT
     )
 
 

@@ -55,7 +55,7 @@ def curves(
 ) -> Envelope[Curves]:
     """Names of its metrics, and curves of those asked for (else the objective's) by attempt, at most 1,000 points."""
     trial = _trial(store, trial_id)
-    metric = Task.model_validate_json(store.session(trial.session_id).task_json).objective.metric
+    metric = trial_reading.metric_of(trial, Task.model_validate_json(store.session(trial.session_id).task_json))
     return Envelope(data=_asked(connect, lambda runtime: trial_outputs.curves(runtime, trial, metric, key)))
 
 

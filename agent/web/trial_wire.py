@@ -20,7 +20,7 @@ class ParameterRow(View):
 
 
 class Sibling(View):
-    """A trial of the same configuration with another seed."""
+    """A trial of the same configuration with another seed; looks at the held-out metric are none."""
 
     trial_id: str
     seed: int
@@ -67,6 +67,7 @@ class TrialDetail(View):
     trial: TrialView
     task_name: str
     metric: str
+    """What its value is of: the objective's, or the held-out one of a look at it."""
     direction: str
     hypothesis: str | None
     """What the hypothesis that it tests says; None: it tests none."""
