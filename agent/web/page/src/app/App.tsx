@@ -1,6 +1,6 @@
-import { lazy, Suspense, useMemo, useState, type FormEvent, type ReactNode } from "react";
+import { lazy, Suspense, useEffect, useMemo, useState, type FormEvent, type ReactNode } from "react";
 
-import { useConnection } from "../api/activity";
+import { listen, useConnection } from "../api/activity";
 import { Refusal } from "../api/client";
 import { keepToken, token } from "../api/token";
 import type { SessionSummary } from "../api/types";
@@ -21,7 +21,8 @@ export function App() {
   useKeys(
     useMemo(
       () => ({
-        "g h": () => navigate("/"),
+        "g s": () => navigate("/"),
+        "g c": () => navigate(chatAddress(NEW_CHAT)),
         "/": toChat,
       }),
       [],
@@ -130,6 +131,7 @@ function Trail({ path }: { path: string }) {
 }
 
 function ConnectionMark() {
+  useEffect(() => listen(() => {}), []);
   const state = useConnection();
   const words = { connecting: "connecting…", open: "live", waiting: "reconnecting…", refused: "not admitted" }[state];
   return (
