@@ -65,6 +65,8 @@ MEASURES = {
     "scoring.call_ms": "scoring:call_ms",
     "code.cheats_refused": "code:cheats_refused",
     "code.parallel": "code:parallel",
+    "chat.first_token_ms": "chat:first_token_ms",
+    "chat.rounds_ratio": "chat:rounds_ratio",
     "cli.help_ms": "cli:help_ms",
     "web.interactive_ms": "web:interactive_ms",
     "web.event_p95_ms": "web:event_p95_ms",

@@ -11,8 +11,6 @@ from agent.chat.tool import ChatTool, Desk
 from agent.chat.turn import Step, next_step
 from agent.store.chats import TurnBook
 
-COMMAND = "command"
-"""The call's id: a command makes one call."""
 UNSEEN = "who types a command sees what it costs before it is done"
 """Why a person is asked about what a model could just do."""
 
@@ -34,7 +32,7 @@ def _is_begun(book: TurnBook, said: Entry, tools: Sequence[ChatTool]) -> bool:
     """Add the call that a command means; False: it needs none, or is used wrongly."""
     helped = help_text(said.text, tools)
     if helped is not None:
-        part = ResultPart(call_id=COMMAND, tool="help")
+        part = ResultPart(call_id=_call_id(said), tool="help")
         book.add(EntryKind.RESULT, part, helped, ends_turn=True)
         return False
     try:
@@ -43,6 +41,11 @@ def _is_begun(book: TurnBook, said: Entry, tools: Sequence[ChatTool]) -> bool:
         book.add(EntryKind.TROUBLE, TroublePart(code="wrong_use"), str(error), ends_turn=True)
         return False
     given = found.arguments.model_dump(mode="json", exclude_unset=True)
-    call = CallPart(call_id=COMMAND, tool=found.tool.name, arguments=given)
+    call = CallPart(call_id=_call_id(said), tool=found.tool.name, arguments=given)
     book.add(EntryKind.CALL, call, said.text.strip(), by=said.by)
     return True
+
+
+def _call_id(said: Entry) -> str:
+    """A command makes one call, and no other of its chat has the same id."""
+    return f"command-{said.number}"

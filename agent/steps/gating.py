@@ -126,7 +126,7 @@ def close_gates(deps: Deps, why: str) -> None:
 def guests_of(deps: Deps) -> frozenset[str]:
     """Names of the proposers that are models or outside agents."""
     ideas = deps.record.suggestions() if "outside" in deps.task.search.use else []
-    arms = {idea.arm for idea in ideas if idea.arm is not None}
+    arms = {idea.arm for idea in ideas if idea.arm is not None and not idea.is_of_person}
     return frozenset(arms | {proposer.name for proposer in deps.memory.ahead})
 
 

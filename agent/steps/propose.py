@@ -12,6 +12,7 @@ from agent.planner.filler import idle_work
 from agent.planner.hour import fits
 from agent.planner.plan import n_open, next_work
 from agent.planner.portfolio import escalations_of
+from agent.planner.proposers.again import asked_again
 from agent.planner.proposers.outside import OUTSIDE, Outside, refused_from_outside, suggestions_behind
 from agent.planner.proposers.person import answers, is_waiting, refusals
 from agent.planner.proposers.protocol import Proposer
@@ -103,7 +104,7 @@ def _take_up_ideas(deps: Deps) -> None:
     if any(is_waiting(idea) for idea in ideas):
         history = deps.book.history()
         of_people, room = [i for i in ideas if i.arm is None], n_open(deps.task, history)
-        found = answers(of_people, deps.task, history, room, deps.edits)
+        found = [*answers(of_people, deps.task, history, room, deps.edits), *asked_again(ideas, deps.task, history)]
         _refuse(deps, refusals(found) | refused_from_outside(ideas, deps.task, history, deps.edits))
         taken = [(one.suggestion_id, one.proposal) for one in found if one.proposal is not None]
         lines = [
@@ -112,7 +113,7 @@ def _take_up_ideas(deps: Deps) -> None:
         ]
         deps.book.propose([p for _, p in taken], lines, [number for number, _ in taken])
         ideas = deps.record.suggestions()
-    deps.memory.suggested = frozenset(i.trial_id for i in ideas if i.trial_id is not None and i.arm is None)
+    deps.memory.suggested = frozenset(i.trial_id for i in ideas if i.trial_id is not None and i.is_of_person)
 
 
 def _refuse(deps: Deps, notes: dict[int, str]) -> None:

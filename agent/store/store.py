@@ -22,6 +22,7 @@ from agent.store.processes import is_alive, started_at
 from agent.store.schema import migrate, open_engine, writing
 from agent.store.tables import activity, looks, plan_revisions, sessions, suggestions, trials
 from agent.store.views import (
+    AGAIN,
     ActivityView,
     Expected,
     LookView,
@@ -266,6 +267,18 @@ class AgentStore:
         with writing(self.engine) as connection:
             made = connection.execute(sa.insert(suggestions).values(**values).returning(suggestions))
             return rows.suggestion_view(made.mappings().one())
+
+    def suggest_again(self, trial_id: str, n: int, *, by: str) -> list[SuggestionView]:
+        """Have a session run the configuration of one of its trials again, `n` times, each on a seed of its own.
+
+        Raises:
+            TrialNotFound: as `trial`.
+        """
+        session_id, again = self.trial(trial_id).session_id, SuggestedEdit(text="", parent=trial_id)
+        return [
+            self.suggest(session_id, {}, why="a person asks for it", suggested_by=by[:60], arm=AGAIN, edit=again)
+            for _ in range(n)
+        ]
 
     def request_stop(self, session_id: str, *, by: str | None = None) -> SessionView:
         """Ask a running session to stop in order. Stopping, stopped or ended ones stay as they are.

@@ -163,6 +163,10 @@ class SuggestedEdit:
     """Whose code it is of: `base`, or a trial's id."""
 
 
+AGAIN = "again"
+"""`arm` of a replicate that a person asked for."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuggestionView:
     """An idea from outside of the session: a person's, which goes first, or an outside agent's."""
@@ -180,11 +184,22 @@ class SuggestionView:
     note: str | None
     """Why no trial was made of it; None: one was, or it waits."""
     arm: str | None = None
-    """None: a person's. Else the proposer of the portfolio whose idea it is: it waits for a slot of that one."""
+    """None: a person's idea; `AGAIN`: a replicate that a person wants. Else the proposer of the portfolio whose idea it
+    is: it waits for a slot of that one."""
     expected: Expected | None = None
     """What was predicted of it."""
     edit: SuggestedEdit | None = None
     """None: parameters alone, on the base code."""
+
+    @property
+    def again_of(self) -> str | None:
+        """The trial whose configuration a person wants to run again; None: it is an idea for a new one."""
+        return self.edit.parent if self.arm == AGAIN and self.edit is not None else None
+
+    @property
+    def is_of_person(self) -> bool:
+        """A person said it: it goes first."""
+        return self.arm in (None, AGAIN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

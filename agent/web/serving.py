@@ -19,6 +19,7 @@ from agent.store.store import AgentStore
 from agent.web.address import port_before, write_address
 from agent.web.app import create_app
 from agent.web.keys import open_keys
+from agent.web.trial_reading import Connect
 
 PORT = 7072
 GOODBYE_S = 3
@@ -26,11 +27,12 @@ log = logging.getLogger(__name__)
 
 
 class ApiServer:
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, *, connect: Connect | None = None) -> None:
+        """`connect`: how the runtime is reached; None: as the home's files say."""
         self._home = home
         self._store = AgentStore.open(home)
         self._listener = _listen(port_before(home))
-        self._app = create_app(self._store, open_keys(home), home)
+        self._app = create_app(self._store, open_keys(home), home, connect=connect)
         config = uvicorn.Config(
             self._app,
             lifespan="off",

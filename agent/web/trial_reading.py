@@ -15,13 +15,14 @@ from agent.planner.configuration import configuration_id, default_params
 from agent.planner.plan_text import UnknownPlanVersion, plan_from_json
 from agent.planner.trial_search import Shelf, gain_over_default, standing
 from agent.store.store import AgentStore, TrialNotFound
-from agent.store.views import TrialView
+from agent.store.views import Purpose, TrialView
 from agent.task import Task
-from agent.web.trial_wire import AgainstDefault, CodeChange, JobPart, ParameterRow, Sibling, TrialDetail
+from agent.web.trial_wire import AgainstDefault, CodeChange, JobPart, ParameterRow, RunPlace, Sibling, TrialDetail
 from runtime_client.errors import NotFound, RuntimeClientError
 from runtime_client.protocol import Runtime
 
 Connect = Callable[[], AbstractContextManager[Runtime]]
+JOBS_LOOKED_AT = 200
 
 
 def detail(store: AgentStore, trial_id: str, connect: Connect) -> TrialDetail:
@@ -37,7 +38,7 @@ def detail(store: AgentStore, trial_id: str, connect: Connect) -> TrialDetail:
     return TrialDetail(
         trial=trial,
         task_name=shelf.task.task,
-        metric=shelf.task.objective.metric,
+        metric=metric_of(trial, shelf.task),
         direction=shelf.task.objective.direction.value,
         hypothesis=(shelf.hypotheses or {}).get(trial.hypothesis or ""),
         parent_id=None if parent is None else parent.trial_id,
@@ -50,6 +51,13 @@ def detail(store: AgentStore, trial_id: str, connect: Connect) -> TrialDetail:
         jobs=jobs,
         runtime_problem=problem,
     )
+
+
+def metric_of(trial: TrialView, task: Task) -> str:
+    """What its value is of: the look at the held-out metric has another one."""
+    if trial.purpose is Purpose.HELD_OUT and task.held_out is not None:
+        return task.held_out.metric
+    return task.objective.metric
 
 
 def parent_of(store: AgentStore, trial: TrialView) -> TrialView | None:
@@ -134,7 +142,9 @@ def _replicates(trial: TrialView, trials: Sequence[TrialView]) -> tuple[Sibling,
     return tuple(
         Sibling(trial_id=one.trial_id, seed=one.seed, purpose=one.purpose.value, state=one.state, value=one.value)
         for one in trials
-        if one.configuration == trial.configuration and one.trial_id != trial.trial_id
+        if one.configuration == trial.configuration
+        and one.trial_id != trial.trial_id
+        and one.purpose is not Purpose.HELD_OUT
     )
 
 
@@ -179,3 +189,19 @@ def _job(runtime: Runtime, job_id: str, role: str) -> JobPart:
 def _web_address(url: str | None) -> str | None:
     """Only a web address becomes a link: the answer of another server is no place for `javascript:`."""
     return url if url is not None and url.startswith(("http://", "https://")) else None
+
+
+def run_place(runtime: Runtime, run_id: str) -> RunPlace:
+    """
+    Raises:
+        NotFound: there is no such run, or it is MLflow's own id and none of the newest jobs has it.
+    """
+    try:
+        found = runtime.run(run_id)
+    except NotFound:
+        ours = [job.run_id for job in runtime.jobs(limit=JOBS_LOOKED_AT) if job.mlflow_run_id == run_id]
+        if not ours:
+            raise
+        found = runtime.run(ours[0])
+    url = _web_address(found.mlflow_url)
+    return RunPlace(run_id=found.run_id, name=found.run_name, experiment=found.experiment_name, mlflow_url=url)

@@ -20,7 +20,7 @@ class ParameterRow(View):
 
 
 class Sibling(View):
-    """A trial of the same configuration with another seed."""
+    """A trial of the same configuration with another seed; looks at the held-out metric are none."""
 
     trial_id: str
     seed: int
@@ -63,10 +63,21 @@ class JobPart(View):
     suggestion: SuggestionView | None = None
 
 
+class RunPlace(View):
+    """An MLflow run."""
+
+    run_id: str
+    name: str
+    experiment: str
+    mlflow_url: str | None
+    """A web address; None: MLflow has not got it yet, or there is no MLflow."""
+
+
 class TrialDetail(View):
     trial: TrialView
     task_name: str
     metric: str
+    """What its value is of: the objective's, or the held-out one of a look at it."""
     direction: str
     hypothesis: str | None
     """What the hypothesis that it tests says; None: it tests none."""

@@ -152,5 +152,7 @@ def pairs(settings: list[str] | tuple[()], option: str) -> dict[str, str]:
 def _shown(one: SuggestionView) -> str:
     from nightlab.session_page import shown
 
+    if one.again_of is not None:
+        return f"{one.again_of} again"
     edit = [] if one.edit is None else [f"an edit of {one.edit.parent}"]
     return " ".join([*edit, *(f"{name}={shown(value)}" for name, value in one.params.items())])

@@ -239,3 +239,15 @@ def test_the_hub_lets_so_many_read(door: Door) -> None:
     refused = door.call("GET", "/v1/chats/c1/stream")
     door.talk.hub._n_readers = 0
     assert (refused.status_code, refused.json()["error"]["code"]) == (503, "too_many_streams")
+
+
+def test_each_command_of_a_chat_is_a_call_of_its_own(door: Door) -> None:
+    door.post("/v1/chats")
+    for text in ("/sessions", "/help", "/sessions"):
+        door.post("/v1/chats/c1/say", text=text)
+        door.until("c1", "idle")
+    found = door.read("/v1/chats/c1/entries")["items"]
+    calls = [one["content"]["call_id"] for one in found if one["kind"] == "call"]
+    results = [one["content"]["call_id"] for one in found if one["kind"] == "result"]
+    assert len(set(results)) == 3
+    assert calls == [results[0], results[2]]

@@ -69,14 +69,14 @@ def test_a_node_is_taken_out_of_use_and_given_back(world: World, desk: Desk) -> 
     assert cells(look(desk, "/devices"), "job") == [first]
     found = ahead(desk, "/cordon local")
     assert found.asks
-    assert "takes no new work; 1 jobs run on there" in found.what
+    assert "takes no new work; 1 job goes on there" in found.what
     assert done(desk, "/cordon local").text == "local is cordoned"
     assert "local is cordoned (by ann, in a chat)" in look(desk, "/devices").text
     world.runtime.advance(200.0)
     assert world.runtime.job(second).state == "queued"
     with pytest.raises(ToolFailed, match="cordoned already"):
         ahead(desk, "/cordon local")
-    assert "1 jobs wait" in ahead(desk, "/uncordon local").what
+    assert "1 job in the queue" in ahead(desk, "/uncordon local").what
     done(desk, "/uncordon local")
     assert world.runtime.job(second).state == "running"
     with pytest.raises(FixAndRetry, match="no node 'moon'; there are: local"):

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +14,15 @@ import httpx
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))
-from agent_worlds import World, a_world, honest
-from code_worlds import a_code_world, a_workshop
+from agent_worlds import World
+from code_worlds import a_code_world
+from trial_worlds import FAILED, HOSTILE, LOG, N_STEPS, PREEMPTED, edited_twice, lived_world, mlflows_own
 
-from agent.planner.configuration import configuration_id, default_params
-from agent.planner.history import Proposal
-from agent.store.book import TrialBook
-from agent.store.fenced import FencedWriter
-from agent.store.views import CodeState, Purpose, TrialFacts
-from agent.task import Task
+from agent.store.views import Purpose
 from agent.web.app import create_app
 from agent.web.curves import Logged, by_attempt, thinned
 from agent.web.keys import Keys
 from runtime_client.errors import Unreachable
-from runtime_client.fake import FakeOutcome
-from runtime_client.models import JobSpec
-
-HOSTILE = "<img src=x onerror=alert(1)>"
-LOG = "".join(f"line {n}\n" for n in range(2000)) + f"\x1b[31mError\x1b[0m: {HOSTILE}"
 
 
 @dataclass(slots=True)
@@ -66,19 +57,9 @@ class Door:
         return answer.json()["data"]
 
 
-def hostile(spec: JobSpec) -> FakeOutcome:
-    """As `honest`; the second trial fails with a long output, and all log a metric with a nasty name."""
-    good = honest(spec)
-    curves = {**good.curves, HOSTILE: [1.0, float("nan"), 3.0]}
-    if spec.tags.get("nightlab.trial") == "s1-t2":
-        return FakeOutcome(curves=curves, duration_s=5.0, exit_reason="error", evidence=LOG)
-    return replace(good, curves=curves)
-
-
 @pytest.fixture(scope="module")
 def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
-    world = a_world(tmp_path_factory.mktemp("home"), script=hostile)
-    world.live()
+    world = lived_world(tmp_path_factory.mktemp("home"))
     yield Door(world)
     world.store.close()
 
@@ -104,12 +85,31 @@ def test_a_trial_is_told_with_its_parameters_its_jobs_and_how_it_stands(door: Do
     assert (x["value"], x["default"], x["parent"]) == (told["trial"]["params"]["x"], 0.2, 0.2)
     (job,) = told["jobs"]
     assert (job["role"], job["state"], job["problem"]) == ("training", "succeeded", None)
-    assert [attempt["attempt"] for attempt in job["attempts"]] == [1]
+    assert job["mlflow_url"].startswith("http://127.0.0.1:5000/")
     assert told["runtime_problem"] is None
     assert told["against_default"]["n_pairs"] >= 3
     assert told["standing"]
     assert {row["purpose"] for row in told["replicates"]} >= {"replicate"}
     assert trial_id not in {row["trial_id"] for row in told["replicates"]}
+
+
+def test_a_trial_that_had_to_leave_has_two_attempts_and_says_for_whom(door: Door) -> None:
+    (job,) = door.read(f"/v1/trials/{PREEMPTED}/view")["jobs"]
+    assert [(one["outcome"], one["beneficiary"]) for one in job["attempts"]] == [
+        ("preempted", "j99"),
+        ("succeeded", None),
+    ]
+    (curve,) = door.read(f"/v1/trials/{PREEMPTED}/curves")["curves"]
+    assert [piece["attempt"] for piece in curve["pieces"]] == [1, 2]
+    assert curve["n_points"] == N_STEPS
+
+
+def test_a_look_at_the_held_out_metric_is_told_by_that_and_is_no_replicate(door: Door) -> None:
+    (look,) = [one for one in door.world.store.trials("s1") if one.purpose is Purpose.HELD_OUT][:1]
+    told = door.read(f"/v1/trials/{look.trial_id}/view")
+    assert told["metric"] == "test_score"
+    assert "held_out" not in {row["purpose"] for row in door.read(f"/v1/trials/{best(door)}/view")["replicates"]}
+    assert door.read(f"/v1/trials/{look.trial_id}/curves")["curves"][0]["key"] == "test_score"
 
 
 def test_the_default_is_held_against_nothing(door: Door) -> None:
@@ -118,9 +118,9 @@ def test_the_default_is_held_against_nothing(door: Door) -> None:
 
 
 def test_a_failed_trial_says_why(door: Door) -> None:
-    told = door.read("/v1/trials/s1-t2/view")
+    told = door.read(f"/v1/trials/{FAILED}/view")
     assert told["trial"]["state"] == "invalid"
-    assert told["jobs"][0]["attempts"][0]["exit_reason"] == "error"
+    assert told["jobs"][0]["attempts"][0]["exit_reason"] == "code_error"
     assert told["trial"]["facts"]["diagnosis"]["cause"]
 
 
@@ -147,9 +147,9 @@ def test_a_job_that_the_runtime_no_longer_knows_is_named(door: Door, monkeypatch
 
 def test_curves_are_the_objectives_unless_others_are_asked_for(door: Door) -> None:
     told = door.read("/v1/trials/s1-t1/curves")
-    assert told["keys"] == sorted([HOSTILE, "score"])
+    assert told["keys"] == sorted([HOSTILE, "loss", "score"])
     assert [curve["key"] for curve in told["curves"]] == ["score"]
-    assert [step for step, _ in told["curves"][0]["pieces"][0]["points"]] == [0, 1, 2, 3]
+    assert [step for step, _ in told["curves"][0]["pieces"][0]["points"]] == list(range(N_STEPS))
     (odd,) = door.read("/v1/trials/s1-t1/curves", key=HOSTILE)["curves"]
     assert [value for _, value in odd["pieces"][0]["points"]] == [1.0, None, 3.0]
     assert (odd["n_not_finite"], odd["first_not_finite"]) == (1, "NaN at step 1")
@@ -157,12 +157,12 @@ def test_curves_are_the_objectives_unless_others_are_asked_for(door: Door) -> No
 
 
 def test_a_log_is_read_backwards_in_whole_lines_without_a_gap(door: Door) -> None:
-    piece = door.read("/v1/trials/s1-t2/log", limit=4096)
+    piece = door.read(f"/v1/trials/{FAILED}/log", limit=4096)
     assert piece["end"] == len(LOG)
     assert piece["is_complete"]
     texts = [piece["text"]]
     while piece["start"] > 0:
-        piece = door.read("/v1/trials/s1-t2/log", before=piece["start"], limit=4096)
+        piece = door.read(f"/v1/trials/{FAILED}/log", before=piece["start"], limit=4096)
         texts.insert(0, piece["text"])
         assert piece["text"].endswith("\n")
     assert len(texts) > 4
@@ -170,14 +170,14 @@ def test_a_log_is_read_backwards_in_whole_lines_without_a_gap(door: Door) -> Non
 
 
 def test_a_log_goes_on_where_it_was(door: Door) -> None:
-    first = door.read("/v1/trials/s1-t2/log", offset=0, limit=100)
-    rest = door.read("/v1/trials/s1-t2/log", offset=first["end"], limit=50)
+    first = door.read(f"/v1/trials/{FAILED}/log", offset=0, limit=100)
+    rest = door.read(f"/v1/trials/{FAILED}/log", offset=first["end"], limit=50)
     assert first["text"] + rest["text"] == LOG[:150]
 
 
 def test_the_error_lines_of_a_log_are_told_as_text(door: Door) -> None:
-    lines = door.read("/v1/trials/s1-t2/log-errors")["lines"]
-    assert HOSTILE in lines[-1]["text"]
+    lines = door.read(f"/v1/trials/{FAILED}/log-errors")["lines"]
+    assert [HOSTILE in line["text"] for line in lines] == [True, False]
 
 
 def test_artifacts_are_listed_by_folder(door: Door) -> None:
@@ -209,32 +209,6 @@ def test_artifacts_are_listed_by_folder(door: Door) -> None:
 def test_what_is_not_a_trials_is_refused(door: Door, path: str, expected: tuple[int, str]) -> None:
     answer = door.call(f"/v1/trials/{path}")
     assert (answer.status_code, answer.json()["error"]["code"]) == expected
-
-
-def edited_twice(world: World) -> tuple[str, str]:
-    """A trial of an edit, and one of an edit of that edit."""
-    workshop = a_workshop(world)
-    task = Task.model_validate_json(world.store.session("s1").task_json)
-    book = TrialBook(FencedWriter(world.store, "s1", world.store.claim("s1", 1)))
-
-    def propose(parent: CodeState, name: str | None, source: bytes) -> CodeState:
-        state = workshop.commit(parent, {"model.py": source}, trial=f"c{len(source)}", message="m", parent_trial=name)
-        params = default_params(task)
-        proposal = Proposal(
-            params=params,
-            configuration=configuration_id(params, state),
-            seed=0,
-            purpose=Purpose.SEARCH,
-            suggested_by="coder",
-            why="",
-            facts=TrialFacts(edited=state),
-        )
-        book.propose([proposal])
-        return state
-
-    first = propose(workshop.base, None, b"GAIN = 0.6\n")
-    propose(first, "s1-t1", b"GAIN = 0.6\nSTEPS = 3\n")
-    return "s1-t1", "s1-t2"
 
 
 def test_code_is_shown_against_the_trial_that_it_was_made_from_or_the_base(tmp_path: Path) -> None:
@@ -283,3 +257,14 @@ def test_thinning_keeps_the_ends_the_extremes_and_gaps() -> None:
 def test_all_attempts_together_stay_within_the_bound() -> None:
     found = by_attempt([Logged("j1", attempt, step, 1.0) for attempt in range(1, 4) for step in range(9_000)])
     assert sum(len(points) for _, _, points in found) <= 1000
+
+
+def test_a_run_is_found_by_its_id(door: Door) -> None:
+    (job,) = door.read("/v1/trials/s1-t1/view")["jobs"]
+    told = door.read(f"/v1/runs/{job['run_id']}")
+    assert (told["run_id"], told["mlflow_url"]) == (job["run_id"], door.world.runtime.run(job["run_id"]).mlflow_url)
+    assert door.read(f"/v1/runs/{mlflows_own(job['run_id'])}")["run_id"] == job["run_id"]
+    missing = door.call(f"/v1/runs/{'f' * 32}")
+    assert (missing.status_code, missing.json()["error"]["code"]) == (404, "run_not_found")
+    door.is_away = True
+    assert door.call(f"/v1/runs/{job['run_id']}").status_code == 503

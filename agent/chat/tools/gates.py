@@ -16,7 +16,7 @@ from agent.tools.errors import FixAndRetry, ToolFailed
 
 from .finding import session_id_of
 from .made import Acts, Reads
-from .showing import duration, line, number, result, table
+from .showing import duration, line, number, plural, result, table
 from .words import Arguments, OfSession, Words, of_session
 
 
@@ -43,7 +43,7 @@ def _gates(desk: Desk, arguments: OfSession) -> Result:
         for one in waiting
     ]
     columns = ("question", "session", "about", "what is asked", "device-seconds", "answer")
-    said = f"{len(waiting)} questions{whose} wait: /approve N or /deny N"
+    said = f"{plural(len(waiting), 'question')}{whose}: /approve N or /deny N"
     return result(said, table=table(columns, rows))
 
 

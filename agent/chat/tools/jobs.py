@@ -15,7 +15,7 @@ from runtime_client.models import ENDED_STATES, LIVE_STATES, Departure, JobView
 
 from .finding import at_runtime, job_of
 from .made import Reads
-from .showing import duration, number, result, table
+from .showing import duration, number, plural, result, table
 from .words import Arguments, JobId, OfJob, Words, of_job, taken
 
 N_JOBS = 40
@@ -56,10 +56,11 @@ def _jobs(desk: Desk, arguments: Jobs) -> Result:
         )
         for one in found
     ]
-    which = "wait or run" if state is None else f"are {state}"
+    which = "that wait or run" if state is None else f"in state {state}"
+    most = "" if len(found) < N_JOBS else f" ({N_JOBS} are shown at most)"
     said = (
-        f"{len(found)} jobs {which} ({N_JOBS} at most are shown); {info.n_queued} queued, {info.n_running} running, "
-        f"{info.n_devices_free} of {info.n_devices} devices free"
+        f"{plural(len(found), 'job')} {which}{most}; {info.n_queued} queued, {info.n_running} running, "
+        f"{info.n_devices_free} of {plural(info.n_devices, 'device')} free"
     )
     columns = ("job", "state", "experiment", "session", "class", "devices", "device-seconds", "why")
     return result(said, table=table(columns, rows))
@@ -130,8 +131,8 @@ def _why(desk: Desk, arguments: OfJob) -> Result:
     with at_runtime(desk) as runtime:
         job_of(runtime, arguments.job)
         told = diagnosed(runtime, arguments.job)
-    if not told.has_failed:
-        return result(f"{arguments.job} is {told.view.state}: nothing of it has failed; /explain {arguments.job}")
+    if not told.has_failed or told.view.state == "succeeded":
+        return result(f"{arguments.job} is {told.view.state}: it has not failed; /explain {arguments.job} tells more")
     found = told.found
     doubt = "" if found.is_sure or found.failure == "unknown" else " (suspected)"
     said = [f"{arguments.job} is {told.view.state}: {found.failure.value.replace('_', ' ')}{doubt}"]

@@ -1,7 +1,7 @@
 """Replicates: a trial's configuration again, on seeds that it has not run on.
 
-They are jobs for whoever asks, with what the trial's own job ran with, outside of the session: its budgets, its claims
-and its verdict on the best are not touched by them.
+A session that still searches makes them itself: they are trials of it, and count in its verdicts. Of another one they
+are jobs for whoever asks, with what the trial's own job ran with, and its budgets and claims are not touched.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from agent.chat.tool import Desk, Foreseen, Result, Slash
 from agent.planner import seeds
 from agent.planner.budget import HOUR_S
 from agent.reading.session import Known
-from agent.store.views import TrialView
+from agent.store.views import SessionState, TrialView
 from agent.tools.again import spec_again
-from agent.tools.errors import FixAndRetry, tool_boundary
+from agent.tools.errors import FixAndRetry, ToolFailed, tool_boundary
 from runtime_client.models import DependsOn, Forecast, JobSpec
 from runtime_client.protocol import Runtime
 
 from .cancelling import described
 from .finding import at_runtime, job_of, known_of, trial_of
 from .made import Acts
-from .showing import duration, result, table
+from .showing import duration, plural, result, table
 from .words import Arguments, TrialId, Words, taken
 
 MOST = 20
@@ -53,13 +53,15 @@ def _ahead(desk: Desk, arguments: Replicates) -> Foreseen:
     with at_runtime(desk) as runtime:
         recorded = _recorded(desk, runtime, arguments)
         forecast = runtime.what_if(_on_seed(recorded, next(_unused(recorded))))
+        if forecast.prospect == "never":
+            raise ToolFailed(f"replicates of {recorded.trial.trial_id} can not run: {forecast.summary}", code="never")
         victims = tuple(_victims(runtime, forecast))
     each_s = _cost_s(recorded)
     seconds = None if each_s is None else each_s * arguments.n
     rate = recorded.known.task.budgets.usd_per_device_hour
     usd = None if seconds is None or rate is None else seconds / HOUR_S * rate
     name = recorded.trial.trial_id
-    what = f"launch {arguments.n} replicates of {name} on fresh seeds, class {recorded.known.task.priority_class}"
+    what = f"launch {plural(arguments.n, 'replicate')} of {name} on fresh seeds, {_whose(recorded.known)}"
     why = _why_ask(seconds, victims, desk.ask_above_device_minutes)
     return Foreseen(
         what=f"{what}; the first: {forecast.summary}",
@@ -88,9 +90,24 @@ def _why_ask(seconds: float | None, victims: tuple[Victim, ...], limit_minutes: 
     return ""
 
 
+def _whose(known: Known) -> str:
+    session_id = known.view.session_id
+    if _takes_them(known):
+        return f"as trials of session {session_id}, which count in its verdicts"
+    return f"as jobs of yours, class {known.task.priority_class}: session {session_id} searches no more"
+
+
+def _takes_them(known: Known) -> bool:
+    return known.view.state is SessionState.RUNNING and known.plan.search_closed is None
+
+
 def _launch(desk: Desk, arguments: Replicates, by: str) -> Result:
     with at_runtime(desk) as runtime:
         recorded = _recorded(desk, runtime, arguments)
+        if _takes_them(recorded.known):
+            desk.store.suggest_again(recorded.trial.trial_id, arguments.n, by=by)
+            said = f"session {recorded.trial.session_id} is asked for {plural(arguments.n, 'replicate')} of"
+            return result(f"{said} {recorded.trial.trial_id}; they go first")
         rows: list[tuple[str, int, str]] = []
         for seed in itertools.islice(_unused(recorded), _MOST_SEEDS):
             if len(rows) == arguments.n:
@@ -103,7 +120,7 @@ def _launch(desk: Desk, arguments: Replicates, by: str) -> Result:
                 continue
             rows.append((_scored(recorded, runtime, submitted.job.job_id, seed), seed, submitted.job.state))
     name = recorded.trial.trial_id
-    said = f"{len(rows)} replicates of {name} are launched, outside of {recorded.trial.session_id}"
+    said = f"{plural(len(rows), 'replicate')} of {name} launched, outside of {recorded.trial.session_id}"
     return result(said, table=table(("job", "seed", "state"), rows))
 
 

@@ -16,7 +16,7 @@ from runtime_client.protocol import NodeKeeper, Runtime
 
 from .finding import at_runtime, named
 from .made import Acts, Reads
-from .showing import duration, number, result, table
+from .showing import duration, number, plural, result, table
 from .words import Arguments, Nothing, Words, nothing, taken
 
 MOST_ROWS = 200
@@ -48,7 +48,7 @@ def _devices(desk: Desk, arguments: Nothing) -> Result:
             )
     n_held = sum(1 for node in nodes for device in node.devices if device.job_id is not None)
     closed = [f"{one.node_id} is {one.state} ({one.state_reason or 'no reason'})" for one in nodes if _is_closed(one)]
-    said = f"{len(nodes)} nodes, {len(rows)} devices, {n_held} held by jobs"
+    said = f"{plural(len(nodes), 'node')}, {plural(len(rows), 'device')}, {n_held} held by jobs"
     columns = ("node", "device", "kind", "state", "job", "experiment", "session", "note")
     return result("\n".join([said, *closed]), table=table(columns, rows[:MOST_ROWS]))
 
@@ -69,7 +69,8 @@ def _cordon_ahead(desk: Desk, arguments: OfNode) -> Foreseen:
         if node.state == NodeState.CORDONED:
             raise ToolFailed(f"{node.node_id} is cordoned already", code="so_already")
     n_held = len({device.job_id for device in node.devices if device.job_id is not None})
-    what = f"cordon node {node.node_id} ({len(node.devices)} devices): it takes no new work; {n_held} jobs run on there"
+    goes_on = f"{plural(n_held, 'job')} {'goes' if n_held == 1 else 'go'} on there"
+    what = f"cordon node {node.node_id} ({plural(len(node.devices), 'device')}): it takes no new work; {goes_on}"
     return Foreseen(what=what, asks=True, why="it takes devices from everybody", device_seconds=0.0)
 
 
@@ -80,7 +81,7 @@ def _uncordon_ahead(desk: Desk, arguments: OfNode) -> Foreseen:
         if not _is_closed(node):
             raise ToolFailed(f"{node.node_id} is {node.state}: it takes work", code="so_already")
     reason = f" ({node.state_reason})" if node.state_reason else ""
-    what = f"uncordon node {node.node_id}, which is {node.state}{reason}: {n_queued} jobs wait"
+    what = f"uncordon node {node.node_id}, which is {node.state}{reason}: {plural(n_queued, 'job')} in the queue"
     return Foreseen(what=what, asks=True, why="jobs that wait may start there")
 
 

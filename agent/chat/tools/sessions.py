@@ -14,7 +14,7 @@ from agent.thinking import tables
 
 from .finding import known_of
 from .made import Reads
-from .showing import duration, from_text_table, line, number, result, table
+from .showing import duration, from_text_table, line, number, plural, result, table
 from .words import Arguments, Nothing, OfSession, SessionId, Words, nothing, of_session, session_and_number
 
 N_ROWS = 15
@@ -36,7 +36,7 @@ def _sessions(desk: Desk, arguments: Nothing) -> Result:
     if not rows:
         return result("There is no session yet; start one with: nightlab research start TASK.yaml")
     n_live = sum(1 for one in found if one.state.value in ("running", "stopping"))
-    said = f"{len(found)} sessions, {n_live} of them under way; newest first"
+    said = f"{plural(len(found), 'session')}, {n_live} of them under way; newest first"
     return result(said, table=table(("session", "task", "state", "trials", "answer"), rows))
 
 
@@ -64,7 +64,7 @@ def _overview(desk: Desk, known: Known) -> list[str]:
         said.append(f"forbidden: {'; '.join(task.forbid)}")
     waiting = GateStore(desk.store).waiting(view.session_id)
     if waiting:
-        said.append(f"{len(waiting)} questions wait for a person: /gates")
+        said.append(f"{plural(len(waiting), 'question')} for a person: /gates")
     return said
 
 
@@ -127,7 +127,7 @@ def _hypotheses(desk: Desk, arguments: OfSession) -> Result:
         for one in claims
     ]
     columns = ("claim", "statement", "status", "predicted chance", "pairs", "evidence", "trials", "note")
-    said = f"{known.view.session_id}: {len(claims)} claims; {calibration(claims).words}"
+    said = f"{known.view.session_id}: {plural(len(claims), 'claim')}; {calibration(claims).words}"
     return result(said, table=table(columns, rows))
 
 

@@ -53,6 +53,11 @@ def number(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.6g}")
 
 
+def plural(n: int, noun: str) -> str:
+    """`1 job`, `2 jobs`."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
 def duration(seconds: float) -> str:
     """`40 s`, `3.5 min`, `2.1 h`."""
     if seconds < 90:

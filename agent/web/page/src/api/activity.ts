@@ -1,6 +1,6 @@
 // The one stream of what sessions do, shared by all parts of the page while any of them listens.
 
-import { useSyncExternalStore } from "react";
+import { useEffect, useSyncExternalStore } from "react";
 
 import { openStream, type Connection } from "./stream";
 import type { Activity } from "./types";
@@ -34,7 +34,9 @@ export function listen(listener: Listener): () => void {
   };
 }
 
+/** How the stream stands; whoever shows it keeps it open. */
 export function useConnection(): Connection {
+  useEffect(() => listen(() => undefined), []);
   return useSyncExternalStore(
     (watcher) => {
       watchers.add(watcher);

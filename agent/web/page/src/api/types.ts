@@ -10,6 +10,7 @@ export type SessionDetail = Schemas["SessionDetail"];
 export type Hypothesis = Schemas["Hypothesis"];
 export type TrialView = Schemas["TrialView"];
 export type GateView = Schemas["GateView"];
+export type GateDiff = Schemas["GateDiff"];
 export type ChatView = Schemas["ChatView"];
 export type Entry = Schemas["Entry"];
 export type SlashView = Schemas["SlashView"];

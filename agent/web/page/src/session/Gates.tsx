@@ -3,7 +3,7 @@
 import { useState } from "react";
 
 import { post, Refusal } from "../api/client";
-import type { GateView } from "../api/types";
+import type { GateDiff, GateView } from "../api/types";
 import { useResource } from "../api/useResource";
 import { duration } from "../ui/numbers";
 import { Panel, Time } from "../ui/parts";
@@ -49,6 +49,7 @@ function Question({ view, answered }: { view: GateView; answered(): void }) {
         {gate.cost_device_s === null ? "cost not known" : `about ${duration(gate.cost_device_s)} of device time`}; answer by{" "}
         <Time at={gate.answer_by} />, else it counts as {gate.unanswered === "approve" ? "approved" : "denied"}
       </p>
+      {gate.trial?.facts.edited && <Change gateId={gate.gate_id} />}
       <div className="row">
         <input
           aria-label="Note"
@@ -72,3 +73,28 @@ function Question({ view, answered }: { view: GateView; answered(): void }) {
     </li>
   );
 }
+
+/** What edited code changes, read when somebody wants to see it. Nobody has vouched for it. */
+function Change({ gateId }: { gateId: number }) {
+  const [isOpen, setOpen] = useState(false);
+  const { data, refusal } = useResource<GateDiff>(isOpen ? `/v1/gates/${gateId}/diff` : null, null);
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>What it changes</summary>
+      {refusal && <p className="bad small">{refusal.message}</p>}
+      {data && (
+        <pre className="change">
+          {data.diff.split("\n").map((line, at) => (
+            <span key={at} className={KINDS[line.slice(0, 1)]}>
+              <Words text={line} />
+              {"\n"}
+            </span>
+          ))}
+        </pre>
+      )}
+      {data?.is_cut && <p className="warn small">It is longer than this.</p>}
+    </details>
+  );
+}
+
+const KINDS: Record<string, string> = { "+": "good", "-": "bad", "@": "quiet" };

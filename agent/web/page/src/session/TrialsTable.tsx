@@ -63,7 +63,7 @@ export function TrialsTable({ picture }: { picture: SessionPicture }) {
           type="search"
           data-trial-search
           aria-label="Search trials"
-          placeholder="Search: failed lr=0.01 optuna…"
+          placeholder="Search (t): failed optuna…"
           value={typed}
           maxLength={200}
           onChange={(event) => setTyped(event.target.value)}

@@ -104,6 +104,7 @@ function drawMarks(plot: uPlot, marks: { x: number; label: string }[], stroke: s
   ctx.strokeStyle = stroke;
   ctx.fillStyle = stroke;
   ctx.setLineDash([3, 3]);
+  ctx.textAlign = "left";
   ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
   for (const mark of marks) {
     const at = plot.valToPos(mark.x, "x", true);
