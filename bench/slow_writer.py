@@ -34,14 +34,15 @@ class Writing(BaseHTTPRequestHandler):
         self.send_header("content-type", "text/event-stream")
         self.send_header("connection", "close")
         self.end_headers()
-        time.sleep(self.pause_s)
-        self._piece({"content": f"{time.time():.6f} "})
-        for n in range(self.n_words):
-            time.sleep(self.pause_s)
-            self._piece({"content": f"word{n} "})
-        self._piece({}, finish="stop")
-        self.wfile.write(b"data: [DONE]\n\n")
         self.close_connection = True
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the turn was stopped
+            time.sleep(self.pause_s)
+            self._piece({"content": f"{time.time():.6f} "})
+            for n in range(self.n_words):
+                time.sleep(self.pause_s)
+                self._piece({"content": f"word{n} "})
+            self._piece({}, finish="stop")
+            self.wfile.write(b"data: [DONE]\n\n")
 
     def _piece(self, delta: dict[str, str], finish: str | None = None) -> None:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}

@@ -19,13 +19,13 @@ from agent.chat.hub import Hub
 from agent.chat.models import Opened
 from agent.chat.tool import ChatTool, Desk
 from agent.chat.toolbox import Toolbox, toolbox
-from agent.chat.turn import n_calls, n_rounds
+from agent.chat.turn import call_id, n_calls, n_rounds
 from agent.llm.chat import Finish, Message, ModelError, Reply, Request, Role, ToolCall, Trouble, Usage
 from agent.llm.counting import estimated_usage, tokens_of
 from agent.llm.pace import patience_s
 from agent.llm.untrusted import clean, fenced
 from agent.planner.budget import usd_of
-from agent.store.chats import TurnBook
+from agent.store.chats import TurnBook, storable
 from agent.store.store import SessionNotFound
 
 MOST_ROUNDS = 12
@@ -86,7 +86,7 @@ class Answering:
 
         def on_text(piece: str) -> None:
             heard.append(piece)
-            say(chat_id, piece)
+            say(chat_id, storable(piece))
 
         deadline_s = patience_s(self.opened.settings.call_seconds, ())
         return self.opened.model.complete(request, deadline_s=deadline_s, on_text=on_text)
@@ -135,8 +135,10 @@ class Answering:
         is_over = not calls and bool(reply.text.strip())
         self._add_reply(reply.text, reply.usage, reply, is_cut=reply.finish is Finish.LENGTH, ends_turn=is_over)
         for at, call in enumerate(calls, n_calls(turn) + 1):
-            part = CallPart(call_id=f"m{at}", tool=clean(call.name)[:_NAME_CHARACTERS], arguments=_read(call))
-            self.book.add(EntryKind.CALL, part, _words(part), by=reply.model)
+            part = CallPart(
+                call_id=call_id(turn[0], at), tool=clean(call.name)[:_NAME_CHARACTERS], arguments=_read(call)
+            )
+            self.book.add(EntryKind.CALL, part, _words(part), by=clean(reply.model))
         if not calls and not is_over:
             is_filtered = reply.finish is Finish.FILTERED
             said = "the model's endpoint held its answer back" if is_filtered else "the model said nothing"
@@ -155,7 +157,7 @@ class Answering:
             cost_usd=usd_of(self.opened.price, usage.prompt_tokens, usage.completion_tokens),
             is_cut=is_cut,
         )
-        by = part.model or "model"
+        by = clean(part.model or "model")
         self.book.add(EntryKind.REPLY, part, text, by=by, ends_turn=ends_turn)
 
     def _say_without_tools(self, error: ModelError) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.chat.entry import CallPart, Cell, Entry, EntryKind, Plot, ResultPart, Table
 from agent.chat.turn import turns
@@ -159,9 +159,21 @@ def _shown(turn: Sequence[Entry], limit: int, *, as_text: bool, names: bool) -> 
             case EntryKind.RESULT | EntryKind.ASK | EntryKind.ANSWER:
                 continue
     flush()
-    if turn[-1].ends_turn and messages[-1].role is not Role.ASSISTANT:
-        messages.append(Message(role=Role.ASSISTANT, text="[the person has seen this]"))
-    return _Turn(tuple(messages), n_cut)
+    if turn[-1].ends_turn and messages[-1].role is Role.USER:
+        messages.append(Message(role=Role.ASSISTANT, text="(nightlab itself answered this command)"))
+    return _Turn(tuple(_joined(messages)), n_cut)
+
+
+def _joined(messages: Sequence[Message]) -> list[Message]:
+    """Of two messages of one speaker behind each other, one: some models take turns strictly."""
+    joined: list[Message] = []
+    for one in messages:
+        last = joined[-1] if joined else None
+        if last is not None and one.role is last.role is not Role.TOOL and not last.tool_calls:
+            joined[-1] = replace(one, text="\n\n".join(text for text in (last.text, one.text) if text))
+        else:
+            joined.append(one)
+    return joined
 
 
 def _call(entry: Entry) -> ToolCall:

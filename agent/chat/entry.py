@@ -73,6 +73,7 @@ class ReplyPart(Part):
 
 class CallPart(Part):
     call_id: str
+    """No other call of the chat has it."""
     tool: str
     arguments: dict[str, Any] = Field(default_factory=dict)
 

@@ -29,8 +29,8 @@ from agent.store.store import AgentStore
 from runtime_client.client import RuntimeClient
 from runtime_client.protocol import Runtime
 
-N_TURNS = 8
-"""At work at once; others wait for their turn."""
+N_TURNS = 32
+"""At work at once; others wait. A turn mostly waits for a model, and no command should wait for one."""
 LOOK_EVERY_S = 1.0
 NO_MODEL = "no_model"
 log = logging.getLogger(__name__)
@@ -185,11 +185,14 @@ class Talk:
         self._chats.stop(chat_id, by="nightlab", text=text)
 
     def _keep_deadlines(self) -> None:
+        """A firewall: what goes wrong at one look is tried again at the next."""
         while not self._closing.wait(LOOK_EVERY_S):
-            with suppress(DiskFull):
+            try:
                 for chat in self._chats.unfinished():
                     if chat.state is ChatState.ASKING:
                         self._expire(chat.chat_id)
+            except Exception as error:
+                log.error("deadlines of chats could not be looked at", exc_info=error)
 
     def _expire(self, chat_id: str) -> None:
         last = self._chats.entries(chat_id)[-1]

@@ -61,6 +61,11 @@ def pending(turn: Sequence[Entry]) -> Pending | None:
     return None
 
 
+def call_id(said: Entry, n: int) -> str:
+    """Of the n-th call of a turn; no other call of the chat has it."""
+    return f"{said.number}-{n}"
+
+
 def n_rounds(turn: Sequence[Entry]) -> int:
     """How often the model has spoken in it."""
     return sum(one.kind is EntryKind.REPLY for one in turn)

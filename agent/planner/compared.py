@@ -30,6 +30,16 @@ class Held:
     result: SequentialComparison | None
     """None: the tasks differ, so that nothing was computed."""
 
+    def words(self, first: str, second: str) -> str:
+        """The same in a sentence, for two trials of these names."""
+        if self.result is None:
+            return f"Comparison: invalid. {self.reason}."
+        said = f"The configuration of {first} against that of {second} over {self.n_pairs} paired seeds: "
+        left = "".join(f"; {n} left out: {reason}" for reason, n in sorted(self.left_out.items()))
+        found = self.result.interval
+        where = f" Difference {found.estimate:+.4g} [{found.low:+.4g}, {found.high:+.4g}]." if found else ""
+        return f"{said}{self.comparison.value} ({self.reason}){left}.{where}"
+
 
 def hold_against(
     first: Iterable[TrialView], second: Iterable[TrialView], task: Task, other_task: Task | None = None

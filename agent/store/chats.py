@@ -6,6 +6,8 @@ first answer to a question is the only one.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +33,7 @@ MOST_CHARACTERS = 20_000
 """Of what a person says at once."""
 MOST_ENTRY_CHARACTERS = 200_000
 TITLE_CHARACTERS = 80
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class ChatNotFound(Exception):
@@ -160,7 +163,7 @@ class ChatStore:
                 what = f"answer its question ({last[-1].number}) first" if waits else "wait for its end"
                 raise TurnUnderWay(f"chat {chat_id} is at work on what was said before; {what}, or stop it")
             if not row["title"]:
-                title = " ".join(text.split())[:TITLE_CHARACTERS]
+                title = " ".join(storable(text).split())[:TITLE_CHARACTERS]
                 connection.execute(sa.update(chats).where(chats.c.chat_id == chat_id).values(title=title))
             return self._add(connection, row, EntryKind.SAID, NothingPart(), text, by=by, key=key)
 
@@ -265,10 +268,10 @@ class ChatStore:
             "number": number,
             "at": now,
             "kind": kind.value,
-            "said_by": by[:100],
-            "text": text[:MOST_ENTRY_CHARACTERS],
+            "said_by": storable(by[:100]),
+            "text": storable(text[:MOST_ENTRY_CHARACTERS]),
             "ends_turn": ends_turn,
-            "content": part.model_dump(mode="json"),
+            "content": _storable(part.model_dump(mode="json")),
             "key": key,
             "answers": answers,
         }
@@ -317,6 +320,26 @@ class TurnBook:
 def _newest_said(connection: sa.Connection, chat_id: str) -> int | None:
     mine = sa.and_(chat_entries.c.chat_id == chat_id, chat_entries.c.kind == EntryKind.SAID.value)
     return connection.execute(sa.select(sa.func.max(chat_entries.c.number)).where(mine)).scalar()
+
+
+def storable(text: str) -> str:
+    """Without signs that neither databases nor UTF-8 take; models and people send them."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+def _storable(value: Any) -> Any:
+    """The same of all texts inside, and without numbers that are none."""
+    match value:
+        case str():
+            return storable(value)
+        case dict():
+            return {_storable(name): _storable(inner) for name, inner in value.items()}
+        case list():
+            return [_storable(inner) for inner in value]
+        case float() if not math.isfinite(value):
+            return None
+        case _:
+            return value
 
 
 def _locked(connection: sa.Connection, chat_id: str) -> sa.RowMapping:

@@ -9,51 +9,21 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import httpx
 
 from agent.web.address import url_of
 from agent.web.keys import OWNER_FILE
+from bench.chat_readers import Service
 from bench.figure import Figure, median_of, quartiles
 from bench.server import homed_server
 from bench.slow_writer import slow_writer
 from runtime_client.models import JobSpec
 
 N_CHATS = 5
-
-
-@dataclass(slots=True)
-class Service:
-    """An agent service in a process of its own."""
-
-    http: httpx.Client
-
-    def post(self, path: str, **body: Any) -> Any:
-        response = self.http.post(path, json=body)
-        response.raise_for_status()
-        return response.json()["data"]
-
-    def turn(self, chat_id: str, after: int) -> Iterator[tuple[str, Any]]:
-        """Say something and give the events of the turn as they come, up to its end."""
-        with self.http.stream("GET", f"/v1/chats/{chat_id}/stream?after={after}", timeout=60) as response:
-            lines = response.iter_lines()
-            next(lines)
-            self.post(f"/v1/chats/{chat_id}/say", text="how is it going?")
-            kind = ""
-            for line in lines:
-                if line.startswith("event: "):
-                    kind = line[7:]
-                elif line.startswith("data: "):
-                    data = json.loads(line[6:])
-                    yield kind, data
-                    if kind == "entry" and data["ends_turn"]:
-                        return
 
 
 @contextlib.contextmanager
@@ -132,7 +102,7 @@ def rounds_ratio(quick: bool) -> Figure:
     alone_ms: list[float] = []
     with homed_server("cpu:1") as server, slow_writer(pause_s=0.03, n_words=10_000) as base_url:
         client = server.start()
-        with _service(server.home, base_url) as service:
+        with _service(server.home, base_url):
             client.submit(JobSpec(experiment_name="bench", command=("sleep", "3600")))
             spec = JobSpec(experiment_name="bench", command=("/bin/true",))
 
@@ -152,7 +122,7 @@ def rounds_ratio(quick: bool) -> Figure:
                     if what == "alone":
                         found[what] = rounds_ms()
                     else:
-                        with _talking(service):
+                        with _talking(server.home):
                             found[what] = rounds_ms()
                 ratios.append(found["chats"] / found["alone"])
                 alone_ms.append(found["alone"])
@@ -169,28 +139,16 @@ def rounds_ratio(quick: bool) -> Figure:
 
 
 @contextlib.contextmanager
-def _talking(service: Service) -> Iterator[None]:
-    """Chats whose answers are being written and read while the block lasts."""
-    made = [service.post("/v1/chats")["chat_id"] for _ in range(N_CHATS)]
-    has_begun = threading.Semaphore(0)
-
-    def read(chat_id: str) -> None:
-        has_told = False
-        for kind, _ in service.turn(chat_id, 0):
-            if kind == "text" and not has_told:
-                has_told = True
-                has_begun.release()
-
-    readers = [threading.Thread(target=read, args=(one,), daemon=True) for one in made]
-    for one in readers:
-        one.start()
-    for _ in made:
-        if not has_begun.acquire(timeout=60):
-            raise RuntimeError("a chat did not begin to answer within a minute")
+def _talking(home: Path) -> Iterator[None]:
+    """Chats whose answers are being written, and read by another process, while the block lasts."""
+    command = [sys.executable, "-m", "bench.chat_readers", str(home), str(N_CHATS)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
     try:
+        if not process.stdout.readline():
+            raise RuntimeError("the chats did not begin to answer")
         yield
     finally:
-        for chat_id in made:
-            service.post(f"/v1/chats/{chat_id}/stop")
-        for one in readers:
-            one.join(timeout=20)
+        process.stdin.close()
+        process.wait(30)

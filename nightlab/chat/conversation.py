@@ -13,8 +13,8 @@ from agent.web.chat_wire import ChatView
 from nightlab.chat import questions
 from nightlab.chat.door import Door
 from nightlab.chat.following import Follower, Inbox
+from nightlab.chat.lines import Lines, Typed
 from nightlab.chat.screen import Screen
-from nightlab.chat.typing import Lines, Typed
 from runtime_client.errors import Conflict, RuntimeClientError
 
 N_SHOWN = 20

@@ -88,7 +88,7 @@ class Door:
 
     def say(self, chat_id: str, text: str) -> Entry:
         """Sent again where the connection is lost, said once."""
-        said = {"text": text, "by": self._by, "key": uuid.uuid4().hex}
+        said = {"text": _readable(text), "by": self._by, "key": uuid.uuid4().hex}
         return Entry.model_validate(self._send(f"/v1/chats/{_plain(chat_id)}/say", said, is_repeatable=True))
 
     def stop(self, chat_id: str) -> None:
@@ -96,7 +96,11 @@ class Door:
 
     def answer(self, chat_id: str, number: int, *, is_yes: bool, note: str | None) -> Entry:
         """The same answer sent twice counts once."""
-        said = {"answer": "approve" if is_yes else "deny", "note": note, "by": self._by}
+        said = {
+            "answer": "approve" if is_yes else "deny",
+            "note": None if note is None else _readable(note),
+            "by": self._by,
+        }
         path = f"/v1/chats/{_plain(chat_id)}/approvals/{number}"
         return Entry.model_validate(self._send(path, said, is_repeatable=True))
 
@@ -136,3 +140,8 @@ def _connected(address: AgentAddress) -> Transport:
 def _plain(name: str) -> str:
     """A part of a path that stays one part, whatever was typed."""
     return quote(name, safe="") or "%20"
+
+
+def _readable(text: str) -> str:
+    """What was given in another encoding than the shell's says so by question marks, and can be sent."""
+    return text.encode("utf-8", "replace").decode()

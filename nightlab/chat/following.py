@@ -22,6 +22,10 @@ class Away:
     """The service does not answer; it is tried again."""
 
 
+class Back:
+    """It answers again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lost:
     """It will not be tried again."""
@@ -29,7 +33,7 @@ class Lost:
     error: Exception
 
 
-Happening = Sent | Away | Lost
+Happening = Sent | Away | Back | Lost
 
 
 class Inbox:
@@ -96,6 +100,8 @@ class Follower:
                 for sent in self._door.stream(self._chat_id, after=self._number):
                     if self._is_closed.is_set():
                         return
+                    if has_told:
+                        self._inbox.put(Back())
                     away_since, has_told, pause_s = None, False, PAUSE_S
                     if isinstance(sent, Entry):
                         self._number = sent.number

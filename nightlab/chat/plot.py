@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from agent.chat.entry import Plot, Series
-from nightlab.live.text import clean
+from nightlab.inert import clean
 
 COLORS = ("cyan", "yellow", "magenta", "green", "red", "blue")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.chat.entry import AnswerPart, AskPart, Entry, Verdict, Victim
-from nightlab.live.text import clean
+from nightlab.inert import clean
 from nightlab.output import duration
 
 HOW = "[y]es, or [n]o and why (Ctrl-C stops the turn, Ctrl-D leaves it open)"
@@ -37,7 +37,7 @@ def lines(entry: Entry, now: float) -> Iterator[str]:
     yield f"why you are asked: {clean(part.why)}"
     yield f"expected cost: {_cost(part)}"
     for victim in part.victims:
-        yield f"makes leave: {_victim(victim)}"
+        yield f"would have to leave: {_victim(victim)}"
     if part.expires_at > now:
         until = time.strftime("%H:%M", time.localtime(part.expires_at))
         yield f"counts until {until}, for another {duration(part.expires_at - now)}"

@@ -9,13 +9,15 @@ from rich.text import Text
 
 from agent.chat.entry import AnswerPart, ChatState, Entry, EntryKind, ReplyPart, ResultPart
 from agent.web.chat_wire import ChatView, TextPiece
-from nightlab.chat.following import Away, Happening, Lost
+from nightlab.chat.following import Away, Back, Happening, Lost
 from nightlab.chat.shown import WARNING, shown
 from nightlab.chat.words import Ids
 from nightlab.chat.writing import More, Writing
-from nightlab.live.text import clean_lines
+from nightlab.inert import clean_lines
 from nightlab.output import print_json
 
+PLOT_WIDTH = 100
+"""At most, however wide the terminal is."""
 FAILED = (EntryKind.TROUBLE, EntryKind.STOPPED)
 
 
@@ -80,6 +82,8 @@ class Screen:
                 raise error
             case Away():
                 self.note("the agent service is away; waiting for it")
+            case Back():
+                self.note("the agent service is back")
             case TextPiece(offset=offset, text=text):
                 if not self.is_typing and not self._as_json:
                     self._write(self._writing.piece(offset, text))
@@ -102,7 +106,8 @@ class Screen:
         if entry.kind is EntryKind.SAID and entry.number in self._own:
             return
         console = self._console
-        for part in shown(entry, width=console.width, now=time.time(), has_colors=console.color_system is not None):
+        width = min(console.width, PLOT_WIDTH)
+        for part in shown(entry, width=width, now=time.time(), has_colors=console.color_system is not None):
             console.print(part)
 
     def _remember(self, entry: Entry) -> None:

@@ -12,7 +12,7 @@ from agent.chat import entry as chat
 from agent.chat.entry import CallPart, Entry, EntryKind, ReplyPart, ResultPart
 from nightlab.chat import questions
 from nightlab.chat.plot import plotted
-from nightlab.live.text import clean, clean_lines
+from nightlab.inert import clean, clean_lines
 from nightlab.output import table_of
 
 QUIET = "bright_black"

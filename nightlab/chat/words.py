@@ -10,6 +10,7 @@ from agent.web.chat_wire import SlashView
 
 HELP = SlashView(name="help", usage="/help [COMMAND]", summary="the commands, or the usage of one")
 
+KINDS = ("session", "trial", "job", "node")
 ANY_ID = " ID"
 """In a usage: an id of whatever kind."""
 
@@ -26,11 +27,11 @@ class Word:
 class Ids:
     """Known ids by what they name, newest first."""
 
-    by_kind: dict[str, list[str]] = field(default_factory=lambda: {"session": [], "trial": [], "job": []})
+    by_kind: dict[str, list[str]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
 
     def learn(self, kind: str, found: Sequence[str]) -> None:
         before = self.by_kind.setdefault(kind, [])
-        before[:0] = [one for one in dict.fromkeys(found) if one and one not in before]
+        before[:0] = [one for one in dict.fromkeys(found) if _is_word(one) and one not in before]
 
     def learn_from(self, table: Table) -> None:
         """From columns that are named after what they list."""
@@ -56,3 +57,8 @@ def words(before: str, slashes: Sequence[SlashView], ids: Ids) -> Iterator[Word]
         for one in found:
             if one.startswith(typed) and one != typed:
                 yield Word(one, len(typed), kind)
+
+
+def _is_word(text: str) -> bool:
+    """What stands in a table is anybody's text; only what can be typed is taken from there."""
+    return text.isprintable() and bool(text) and " " not in text

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from agent.web.chat_wire import ChatView
     from nightlab.chat.conversation import Conversation, Outcome
     from nightlab.chat.door import Door
+    from nightlab.chat.lines import Lines
     from nightlab.chat.screen import Screen
-    from nightlab.chat.typing import Lines
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
 
@@ -147,11 +147,13 @@ def _named(door: Door, session: str | None, chat_id: str | None, is_new: bool, g
 def _lines(
     folder: Path, door: Door, screen: Screen, found: ChatView | None, session: str | None, is_plain: bool
 ) -> Lines:
-    from nightlab.chat.typing import Editor, PlainLines
+    from nightlab.chat.lines import PlainLines
 
-    is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-    if is_plain or not is_terminal:
+    is_terminal = all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+    if is_plain or not is_terminal or os.environ.get("TERM") == "dumb":
         return PlainLines()
+    from nightlab.chat.editor import Editor
+
     door.learn(screen.ids, session if found is None else found.session_id)
     return Editor(folder, door.slashes(), screen.ids)
 
@@ -176,7 +178,7 @@ def _tell_how_to_answer(conversation: Conversation, screen: Screen, as_json: boo
 
 
 def _list(found: tuple[ChatView, ...], *, as_json: bool) -> None:
-    from nightlab.live.text import clean
+    from nightlab.inert import clean
 
     if as_json:
         print_json(found)

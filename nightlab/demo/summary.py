@@ -13,7 +13,8 @@ from agent.report import wording
 from agent.report.facts import ReportInput, best_trial, is_measured
 from agent.report.timeline import Preemption, SlotUse
 from agent.store.views import FinalResult, Interval, ParamValue
-from nightlab.live.text import clean, params
+from nightlab.inert import clean
+from nightlab.live.text import params
 
 from .outcome import Outcome
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from agent.report import wording
+from nightlab.inert import clean
 
 from . import text as words
 from .snapshot import LiveSnapshot, Phase
@@ -27,15 +28,15 @@ class Narrator:
         for entry in snapshot.activity:
             if (entry.at, entry.text) not in self._activity:
                 self._activity.add((entry.at, entry.text))
-                lines.append(f"{words.clean(entry.step)}: {words.clean(entry.text)}")
+                lines.append(f"{clean(entry.step)}: {clean(entry.text)}")
         if snapshot.best is not None and snapshot.best != self._best:
             self._best = snapshot.best
             lines.append(
-                f"best so far: {words.clean(snapshot.metric)} {wording.number(snapshot.best)} "
+                f"best so far: {clean(snapshot.metric)} {wording.number(snapshot.best)} "
                 f"(trial {snapshot.best_trial}: {words.params(snapshot.best_params)})"
             )
         lines.extend(line for line in _preemption_lines(snapshot) if self._is_new(line))
-        lines.extend(line for line in map(words.clean, snapshot.notices) if self._is_new(line))
+        lines.extend(line for line in map(clean, snapshot.notices) if self._is_new(line))
         stamp = wording.clock(snapshot.since_start_s)
         return [f"[{stamp:>6}] {line}" for line in lines]
 

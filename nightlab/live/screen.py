@@ -10,6 +10,7 @@ from rich.text import Text
 from agent.report import wording
 from agent.report.timeline import Preemption
 from agent.store.views import Purpose
+from nightlab.inert import clean
 
 from . import text as words
 from .snapshot import LiveSnapshot, Phase, QueueLine, SlotLine, Spend
@@ -78,7 +79,7 @@ def _header(snapshot: LiveSnapshot, width: int) -> Table:
         (" ☾ night", "bold"),
         ("lab", BEST),
         ("  ", ""),
-        (words.clean(snapshot.task_name), "bold"),
+        (clean(snapshot.task_name), "bold"),
         (f" · session {snapshot.session_id} · ", QUIET),
         (str(snapshot.phase), PHASE_STYLE.get(snapshot.phase, "bold cyan")),
     )
@@ -166,7 +167,7 @@ def _best(snapshot: LiveSnapshot, width: int) -> Panel:
         ]
     ended = f"{snapshot.n_measured} measured" + (f", {snapshot.n_invalid} failed" if snapshot.n_invalid else "")
     lines = [*lines[: MIDDLE_ROWS - 1], Text(ended, style=QUIET)]
-    title = words.clean(f"best {snapshot.metric} ({snapshot.direction})")
+    title = clean(f"best {snapshot.metric} ({snapshot.direction})")
     return _panel(Group(*[_fit(line, inner) for line in lines]), title, height=MIDDLE_ROWS + 2)
 
 
@@ -264,8 +265,8 @@ def _activity(snapshot: LiveSnapshot, width: int, n_lines: int) -> Panel:
         _fit(
             Text.assemble(
                 (f"{wording.clock(max(0.0, a.at - start)):>5} ", QUIET),
-                (f"{words.clean(a.step):<9.9} ", "cyan"),
-                words.clean(a.text),
+                (f"{clean(a.step):<9.9} ", "cyan"),
+                clean(a.text),
             ),
             inner,
         )
@@ -275,11 +276,11 @@ def _activity(snapshot: LiveSnapshot, width: int, n_lines: int) -> Panel:
 
 
 def _footer(snapshot: LiveSnapshot, width: int, ctrl_c: str) -> Text:
-    remark = words.clean(snapshot.notices[0]) if snapshot.notices else "" if snapshot.phase in PHASE_STYLE else ctrl_c
+    remark = clean(snapshot.notices[0]) if snapshot.notices else "" if snapshot.phase in PHASE_STYLE else ctrl_c
     is_up = snapshot.mlflow_state == "up"
     line = Text.assemble(
         (" MLflow ", "bold"),
-        (words.clean(snapshot.mlflow_state), "green" if is_up else "yellow"),
+        (clean(snapshot.mlflow_state), "green" if is_up else "yellow"),
         (f" {snapshot.mlflow_url}" if is_up and snapshot.mlflow_url else "", QUIET),
         (f" · {wording.plural(snapshot.n_outbox, 'record')} to mirror" if snapshot.n_outbox else "", QUIET),
         (f" · {remark}" if remark else "", QUIET),

@@ -1,4 +1,4 @@
-"""Small pieces of the live view: sparklines, bars, clean text. Pure."""
+"""Small pieces of the live view: sparklines, bars, parameters. Pure."""
 
 from __future__ import annotations
 
@@ -6,18 +6,9 @@ from collections.abc import Sequence
 
 from agent.report import wording
 from agent.store.views import ParamValue
+from nightlab.inert import clean
 
 BLOCKS = "▁▂▃▄▅▆▇█"
-
-
-def clean(text: str) -> str:
-    """One printable line: what comes from jobs and tasks must not steer the terminal."""
-    return "".join(c if c.isprintable() else " " for c in text)
-
-
-def clean_lines(text: str) -> str:
-    """The same for text of several lines."""
-    return "\n".join(clean(line) for line in text.split("\n"))
 
 
 def sparkline(values: Sequence[float], width: int) -> str:

@@ -95,7 +95,7 @@ def print_comparison(sides: SideBySide) -> None:
     _print_code(sides)
     _print_packages(sides)
     print()
-    print_words(_sentence(sides))
+    print_words(sides.held.words(one.trial.trial_id, other.trial.trial_id))
 
 
 def _print_code(sides: SideBySide) -> None:
@@ -123,18 +123,6 @@ def _print_packages(sides: SideBySide) -> None:
     apart = packages_apart(one, other)
     names = [f"{name} {a or 'none'} -> {b or 'none'}" for name, (a, b) in apart.items()]
     print(f"packages: {_listed(names) if names else 'the same'}")
-
-
-def _sentence(sides: SideBySide) -> str:
-    held = sides.held
-    first, second = sides.first.trial.trial_id, sides.second.trial.trial_id
-    left = "".join(f"; {n} left out: {reason}" for reason, n in sorted(held.left_out.items()))
-    if held.result is None:
-        return f"Comparison: invalid. {held.reason}."
-    said = f"The configuration of {first} against that of {second} over {held.n_pairs} paired seeds: "
-    interval = held.result.interval
-    where = f" Difference {interval.estimate:+.4g} [{interval.low:+.4g}, {interval.high:+.4g}]." if interval else ""
-    return f"{said}{held.comparison.value} ({held.reason}){left}.{where}"
 
 
 def _packages(sides: SideBySide) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -189,7 +189,7 @@ def _why_waiting(job: Job, paper: Round) -> tuple[str, tuple[str, ...]]:
             return f"{job.job_id} {needs}; {_why_blocked(block, paper)}", ()
     ahead = next((block for block in paper.blocked if _is_behind(job, block)), None)
     if ahead is not None:
-        return f"{job.job_id} {needs}, and waits behind {ahead.job_id}, which {_why_blocked(ahead, paper)}", ()
+        return f"{job.job_id} {needs}, and waits behind {ahead.job_id}: {_why_blocked(ahead, paper)}", ()
     return f"{job.job_id} {needs}, and waits for its turn", ()
 
 

@@ -126,6 +126,8 @@ def test_a_question_about_edited_code_shows_what_it_changes(
     ask(at_work(agent_page), replace(sample().trials[1], facts=edited))
     page = open_page(SESSION)
     change = panel(page, "Waits for your answer").locator("details")
+    gone = {"data": None, "error": {"code": "no_diff", "message": "that code was removed"}}
+    page.route("**/v1/gates/*/diff", lambda route: route.fulfill(status=404, json=gone), times=1)
     change.locator("summary").click()
     expect(change.get_by_text("that code was removed")).to_be_visible()
     diff = {"diff": "@@ -1 +1 @@\n-a\n+<b>b</b>", "is_cut": True}

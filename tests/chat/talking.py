@@ -154,14 +154,14 @@ class Room:
     def _connect(self) -> Iterator[FakeRuntime]:
         yield self.runtime
 
-    def say(self, talk: Talk, text: str, *, by: str = "ann") -> None:
+    def say(self, talk: Talk, text: str, *, by: str = "ann", within_s: float = WAIT_S) -> None:
         """And wait until the turn is over or asks."""
         self.chats.say(self.chat_id, text, by=by)
         talk.begin(self.chat_id)
-        self.settle()
+        self.settle(within_s=within_s)
 
-    def settle(self) -> None:
-        ends_at = time.monotonic() + WAIT_S
+    def settle(self, *, within_s: float = WAIT_S) -> None:
+        ends_at = time.monotonic() + within_s
         while self.chats.chat(self.chat_id).state is ChatState.WORKING:
             assert time.monotonic() < ends_at, self.entries
             time.sleep(0.005)

@@ -168,6 +168,21 @@ def test_a_command_and_trouble_leave_turns_that_alternate() -> None:
     assert roles == [Role.USER, Role.ASSISTANT, Role.USER, Role.ASSISTANT, Role.USER]
 
 
+def test_a_result_that_a_command_showed_stands_behind_its_call_alone() -> None:
+    writing = Writing().said("/jobs").called("command")
+    writing.add(EntryKind.RESULT, ResultPart(call_id="command", tool="list_jobs"), "2 jobs", ends=True).said("and?")
+    roles = [one.role for one in context_of(writing.entries, room_tokens=2000).messages]
+    assert roles == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.USER]
+
+
+def test_an_answer_that_broke_off_and_its_trouble_are_one_message() -> None:
+    writing = Writing().said("hello").replied("it tra", ends=False)
+    writing.add(EntryKind.TROUBLE, TroublePart(code="garbled"), "cut off", ends=True).said("go on")
+    messages = context_of(writing.entries, room_tokens=2000).messages
+    assert [one.role for one in messages] == [Role.USER, Role.ASSISTANT, Role.USER]
+    assert messages[1].text == "it tra\n\n[the turn ended here: cut off]"
+
+
 def test_who_speaks_is_told_where_several_do() -> None:
     writing = Writing().said("hello").replied("yes?").said("hm", by="bob")
     shown = [one.text for one in context_of(writing.entries, room_tokens=2000).messages]
@@ -179,7 +194,8 @@ def test_without_tools_calls_and_results_are_plain_text() -> None:
     a_turn(writing, 1)
     writing.said("and?")
     context = context_of(writing.entries, room_tokens=2000, as_text=True)
-    assert all(not one.tool_calls and one.role is not Role.TOOL for one in context.messages)
+    assert all(not one.tool_calls for one in context.messages)
+    assert [one.role for one in context.messages] == [Role.USER, Role.ASSISTANT, Role.USER]
     assert "loss 0.5" in words(context)
 
 

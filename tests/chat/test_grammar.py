@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agent.chat.grammar import WrongUse, help_text, is_command, meant, slashes
+from agent.chat.toolbox import toolbox
 from agent.chat.tools import ALL
 
 
@@ -97,3 +98,9 @@ def test_the_document_tells_every_command() -> None:
         assert tool.slash is not None
         row = f"| `{tool.slash.usage}` | {tool.slash.summary} | {'asks first' if tool.acts else ''} |"
         assert row in text, row
+
+
+def test_a_model_with_a_small_window_keeps_what_is_needed_most() -> None:
+    shown = {one.name for one in toolbox(ALL, int(4096 * 0.4)).tools}
+    assert {"read_session", "compare_trials", "launch_replicates", "search_chat", "explain_job", "read_logs"} <= shown
+    assert toolbox(ALL, int(8192 * 0.4)).left_out == ()

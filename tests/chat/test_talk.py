@@ -12,11 +12,12 @@ from talking import CANCEL, WAIT_S, ModelFor, Room, made_room, several, texts
 
 from agent.chat.answering import MOST_CALLS, MOST_ROUNDS
 from agent.chat.calling import AFTER_READING, ANSWER_WITHIN_S
-from agent.chat.entry import EntryKind, ReplyPart, ResultPart, TroublePart, Verdict, Victim
+from agent.chat.entry import CallPart, EntryKind, ReplyPart, ResultPart, TroublePart, Verdict, Victim
 from agent.chat.tool import Foreseen
 from agent.llm.chat import Finish, ModelError, Reply, Request, Role, Trouble
 from agent.llm.counting import estimated_usage
 from agent.llm.scripted import Said, called
+from agent.store.chats import TurnBook, TurnOver
 from agent.store.store import AgentStore
 from agent.tools.errors import ToolFailed
 
@@ -312,13 +313,14 @@ class Halting:
 
     name = "halting"
 
-    def __init__(self, *, breaks_off: bool = False) -> None:
+    def __init__(self, *, breaks_off: bool = False, says: str = "j1 runs ") -> None:
+        self.says = says
         self.has_spoken, self.hung_up = threading.Event(), threading.Event()
         self._breaks_off = breaks_off
 
     def complete(self, request: Request, *, deadline_s: float, on_text: Callable[[str], None] | None = None) -> Reply:
         assert on_text is not None
-        on_text("j1 runs ")
+        on_text(self.says)
         self.has_spoken.set()
         if not self._breaks_off:
             assert self.hung_up.wait(WAIT_S)
@@ -369,12 +371,12 @@ def test_secret_free_usage_is_counted_in_each_reply(room: Room) -> None:
 
 
 def test_tokens_are_passed_on_before_the_answer_is_whole(room: Room) -> None:
-    model = Halting()
+    model = Halting(says="j1\ud800 runs ")
     with room.talk(ModelFor(model, close=model.close)) as talk:
         room.chats.say("c1", "hello", by="ann")
         talk.begin("c1")
         assert model.has_spoken.wait(WAIT_S)
-        assert room.hub.written("c1") == "j1 runs "
+        assert room.hub.written("c1") == "j1\ufffd runs ", "as it can be sent"
         assert texts(room.entries, EntryKind.REPLY) == []
         talk.stop("c1", "ann")
 
@@ -386,3 +388,43 @@ def wait_until(is_so: Callable[[], bool]) -> None:
             return
         done.wait(0.02)
     raise AssertionError("it did not come to that")
+
+
+def test_no_two_calls_of_a_chat_have_one_id(room: Room) -> None:
+    with room.scripted(several(LOGS, LOGS), "fine", LOGS, "fine") as (talk, _):
+        room.say(talk, "look")
+        room.say(talk, "look again")
+        for _again in range(2):
+            room.say(talk, "/cancel j1")
+            room.chats.answer("c1", room.asked()[0], Verdict.DENY, by="ann")
+            talk.answered("c1")
+            room.settle()
+    called = [part.call_id for one in room.entries if isinstance(part := one.part, CallPart)]
+    assert len(set(called)) == len(called) == 5
+    done = [part.call_id for one in room.entries if isinstance(part := one.part, ResultPart)]
+    assert sorted(done) == sorted(called)
+
+
+def test_what_is_late_for_a_turn_is_not_added_to_the_next(room: Room) -> None:
+    room.chats.say("c1", "look", by="ann")
+    late = TurnBook(room.chats, "c1", 1)
+    room.chats.stop("c1", by="ann", text="ann stopped it")
+    room.chats.say("c1", "look again", by="ann")
+    with pytest.raises(TurnOver):
+        late.add(EntryKind.REPLY, ReplyPart(), "it trains", by="m")
+    with pytest.raises(TurnOver):
+        late.check()
+    assert [one.number for one in late.entries()] == [1, 2]
+    assert room.kinds == ["said", "stopped", "said"]
+
+
+def test_odd_signs_and_numbers_of_a_model_are_kept_as_what_can_be_kept(room: Room) -> None:
+    odd = called("read_logs", '{"job": "j\\u0000\\ud800", "n": NaN}')
+    with room.scripted(odd, "so\ud800 it\x00 is") as (talk, _):
+        room.say(talk, "look \udfff")
+    assert room.kinds == ["said", "reply", "call", "result", "reply"]
+    assert room.entries[-1].text == "so\ufffd it\ufffd is"
+    part = room.entries[2].part
+    assert isinstance(part, CallPart)
+    assert part.arguments == {"job": "j\ufffd\ufffd", "n": None}
+    assert room.entries[0].text == "look \ufffd"

@@ -40,6 +40,7 @@ def test_a_session_that_searches_makes_them_itself(world: World) -> None:
     assert [t.purpose for t in made] == [Purpose.REPLICATE] * 4
     assert [t.configuration for t in made[:2]] == [world.store.trial("s1-t1").configuration] * 2
     assert all(is_racing(task, t.seed) and t.value is not None for t in made)
+    assert len({t.seed for t in made}) == 2
     assert [t.seed for t in made[:2]] == [t.seed for t in made[2:]]
     assert "over 2 paired seeds" in look(desk, "/compare t2 t1").text
     assert [one.trial_id for one in world.store.suggestions("s1")] == [t.trial_id for t in made]

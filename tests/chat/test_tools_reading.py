@@ -15,6 +15,8 @@ from agent.chat.tool import Desk
 from agent.chat.tools import ALL
 from agent.chat.tools.showing import MOST_CHARACTERS, result
 from agent.chat.tools.trials import MOST_POINTS
+from agent.store.fenced import FencedWriter
+from agent.store.record import SessionRecord
 from agent.tools.errors import FixAndRetry, ToolFailed
 from runtime_client.fake import FakeOutcome
 from runtime_client.models import Compute, JobSpec, JobView
@@ -202,3 +204,13 @@ def test_a_model_sees_what_each_tool_takes(tool: Any) -> None:
 def test_a_job_may_be_named_by_its_number(world: World) -> None:
     arguments = named("read_job").arguments
     assert arguments.model_validate({"job": 4}) == arguments.model_validate({"job": "j4"}) == meant("/job 4")[1]
+
+
+def test_a_plan_by_a_newer_nightlab_is_not_guessed_at(tmp_path: Path) -> None:
+    world = a_world(tmp_path)
+    book = SessionRecord(FencedWriter(world.store, "s1", world.store.claim("s1", 1)))
+    book.save_plan(1, "search", "begun", '{"version": 99}')
+    for line in ("/session", "/best", "/plan"):
+        with pytest.raises(ToolFailed, match="go on with the newer nightlab"):
+            look(a_desk(world), line)
+    assert cells(look(a_desk(world), "/sessions"), "session") == ["s1"]

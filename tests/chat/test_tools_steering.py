@@ -10,8 +10,11 @@ from agent_worlds import World, a_task, a_world
 from chat_worlds import a_desk, a_finished_world, a_stopped_world, ahead, done, look
 
 from agent.chat.tool import Desk
+from agent.store.nights import NightStore
 from agent.store.steering import SteeringStore
 from agent.store.views import SessionState
+from agent.sweeps.cells import Cell
+from agent.sweeps.sweep import RandomMethod, Sweep
 from agent.tools.errors import FixAndRetry, ToolError, ToolFailed
 from runtime_client.models import Compute, JobSpec, SessionFence
 
@@ -132,3 +135,16 @@ def test_what_more_trials_cost_is_told_from_those_that_ran(tmp_path: Path) -> No
     assert ahead(desk, "/hypothesis a big x wins x=0.9").device_seconds == pytest.approx(mean_s)
     left = (ahead(desk, "/resume").device_seconds or 0.0) / mean_s
     assert 0 < left < 6 + 2 * 3 + 1
+
+
+def test_a_session_of_a_night_that_runs_is_not_resumed(world: World) -> None:
+    sweep = Sweep(sweep="digits", task="t.yaml", method=RandomMethod(kind="random", trials=3))
+    cells = [Cell(name="a", task=a_task())]
+    night = NightStore(world.store).begin(sweep, file="f", cells=cells, finish_by=None).night
+    assert night is not None
+    world.store.create_session(a_task(), night_id=night.night_id)
+    world.store.request_stop("s2")
+    for asked in (ahead, done):
+        with pytest.raises(ToolFailed, match=r"which still runs; .* nightlab sweep stop"):
+            asked(a_desk(world), "/resume s2")
+    assert world.store.session("s2").state is SessionState.STOPPING

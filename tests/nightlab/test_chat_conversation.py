@@ -21,10 +21,10 @@ from agent.web.chat_wire import ChatView
 from nightlab.chat.conversation import Conversation, Outcome
 from nightlab.chat.door import Door
 from nightlab.chat.following import Inbox
+from nightlab.chat.lines import OnNews, PlainLines, Typed
 from nightlab.chat.screen import Screen
-from nightlab.chat.typing import OnNews, PlainLines, Typed
 from nightlab.failure import ExitCode, Failure
-from runtime_client.errors import Conflict, NotFound
+from runtime_client.errors import Conflict, NotFound, Unreachable
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))
 from agent_worlds import a_task
@@ -167,6 +167,42 @@ def test_an_answer_that_came_second_is_told_and_the_first_counts(world: World) -
     assert world.session == "running"
 
 
+def test_an_answer_after_the_deadline_is_told_and_nothing_is_done(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late() -> str:
+        now = world.talk._store.clock()
+        monkeypatch.setattr(world.talk._store, "clock", lambda: now + 3600)
+        return "y"
+
+    world.conversation(Script(["/stop", late])).converse()
+    assert any("nobody answered in time" in line for line in world.lines)
+    assert world.session == "running"
+
+
+def test_a_service_that_stays_away_ends_a_script(tmp_path: Path) -> None:
+    out = io.StringIO()
+    with told_home(tmp_path):
+        with chat_service(tmp_path):
+            door = Door(tmp_path, by="ann")
+            talk = Conversation(
+                door, Screen(Console(file=out, width=120)), None, lambda: door.make(None), patience_s=0.1
+            )
+            came: list[object] = []
+
+            def say() -> None:
+                try:
+                    came.append(talk.say("which is best?"))
+                except Unreachable as error:
+                    came.append(error.code)
+
+            turn = threading.Thread(target=say, daemon=True)
+            turn.start()
+            eventually(lambda: "the best of" in out.getvalue())
+        turn.join(20)
+    assert came == ["unreachable"]
+
+
 def test_without_a_person_the_question_stays_open_and_can_be_answered_later(world: World) -> None:
     assert world.conversation().say("/stop") is Outcome.ASKS
     chat = world.chat
@@ -218,6 +254,30 @@ def test_ctrl_c_stops_the_turn_and_not_the_program(world: World, monkeypatch: py
     assert any(line.split()[:2] == [world.session_id, "toy"] for line in world.lines)
 
 
+def test_ctrl_c_at_a_question_stops_the_turn(world: World) -> None:
+    def ctrl_c() -> str:
+        raise KeyboardInterrupt
+
+    script = Script(["/stop", ctrl_c, "/sessions"])
+    assert world.conversation(script).converse() is Outcome.DONE
+    assert "ann stopped it" in world.lines
+    assert world.session == "running"
+    assert any(line.split()[:2] == [world.session_id, "toy"] for line in world.lines)
+
+
+def test_what_cannot_be_said_yet_is_told_and_stays_on_the_line(world: World) -> None:
+    drafts: list[str] = []
+
+    class Drafts(Script):
+        def ask(self, prompt: str, *, draft: str, inbox: Inbox, on_news: OnNews, is_answer: bool) -> Typed:
+            drafts.append(draft)
+            return super().ask(prompt, draft=draft, inbox=inbox, on_news=on_news, is_answer=is_answer)
+
+    world.conversation(Drafts(["", "x" * 20_001, "/sessions"])).converse()
+    assert [len(draft) for draft in drafts] == [0, 0, 20_001, 0]
+    assert any("text" in line and "20000" in line for line in world.lines)
+
+
 def test_a_turn_that_a_restart_ended_is_told_and_the_chat_goes_on(tmp_path: Path) -> None:
     out = io.StringIO()
     with told_home(tmp_path):
@@ -229,10 +289,11 @@ def test_a_turn_that_a_restart_ended_is_told_and_the_chat_goes_on(tmp_path: Path
             turn = threading.Thread(target=lambda: came.append(talk.say("which is best?")), daemon=True)
             turn.start()
             eventually(lambda: "the best of" in out.getvalue())
-        eventually(lambda: "the agent service is away" in out.getvalue())
+        eventually(lambda: "the agent service is away; waiting for it" in out.getvalue())
         with chat_service(tmp_path):
             turn.join(20)
             assert came == [Outcome.FAILED]
+            assert "the agent service is back" in out.getvalue()
             assert "the service went down in the middle of this turn; say it again" in out.getvalue()
             assert talk.say("/sessions") is Outcome.DONE
             talk.close()

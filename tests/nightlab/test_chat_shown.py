@@ -252,6 +252,14 @@ def test_commands_and_ids_complete(before: str, expected: list[str]) -> None:
     assert given(before) == expected
 
 
+def test_only_what_can_be_typed_is_learnt_from_tables() -> None:
+    ids = Ids()
+    ids.learn_from(
+        Table(columns=("job", "node"), rows=(("j1", "local"), (HOSTILE, "a b"), ("", None), ("j1", "local")))
+    )
+    assert (ids.by_kind["job"], ids.by_kind["node"]) == (["j1"], ["local"])
+
+
 def test_a_reply_is_shown_once_though_its_stream_broke() -> None:
     writing = Writing()
     seen = [

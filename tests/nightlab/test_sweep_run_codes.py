@@ -13,9 +13,7 @@ from agent.sweeps.cells import Cell
 from agent.sweeps.sweep import RandomMethod, Sweep
 from agent.sweeps.views import NightOutcome
 from agent.task import Task
-from nightlab.commands.research import _refuse_if_of_running_night
 from nightlab.commands.sweep_run import code_in_use, exit_code
-from nightlab.failure import Failure
 
 
 def a_cell() -> Cell:
@@ -45,10 +43,9 @@ def test_a_person_resumes_a_session_of_a_night_only_when_that_is_over(nights: Ni
     assert night is not None
     fence = nights.claim(night.night_id)
     session_id = nights.start_cell(night.night_id, 0, fence)
-    with pytest.raises(Failure, match="still runs"):
-        _refuse_if_of_running_night(nights.store, session_id)
+    assert "still runs" in (nights.why_not_resumed(nights.store.session(session_id)) or "")
     nights.conclude(night.night_id, fence, outcome=NightOutcome.STOPPED, message="", summary=None)
-    _refuse_if_of_running_night(nights.store, session_id)
+    assert nights.why_not_resumed(nights.store.session(session_id)) is None
 
 
 def test_code_of_cells_that_wait_and_of_sessions_that_can_go_on_is_in_use(nights: NightStore) -> None:

@@ -9,11 +9,12 @@ from . import cancelling, gates, jobs, launching, machines, searching, sessions,
 ALL: tuple[ChatTool, ...] = (
     *sessions.TOOLS,
     *trials.TOOLS,
-    *jobs.TOOLS,
-    *machines.TOOLS,
+    *launching.TOOLS,
     *searching.TOOLS,
+    *jobs.TOOLS,
+    *cancelling.TOOLS,
     *steering.TOOLS,
     *gates.TOOLS,
-    *cancelling.TOOLS,
-    *launching.TOOLS,
+    *machines.TOOLS,
 )
+"""The most needed first: a model with a small window is shown the first ones alone."""

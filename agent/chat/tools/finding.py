@@ -25,13 +25,14 @@ def session_id_of(desk: Desk, given: str | None) -> str:
     Raises:
         FixAndRetry: none is named, and the chat belongs to none; or there is none of this id.
     """
-    known = [one.session_id for one in desk.store.sessions()]
     session_id = given or desk.session_id
     if session_id is None:
-        raise FixAndRetry(f"which session? There are: {named(known)}", code="no_session")
-    if session_id not in known:
-        raise FixAndRetry(f"no session {session_id!r}; {_close(session_id, known)}", code="unknown_session")
-    return session_id
+        raise FixAndRetry(f"which session? There are: {named(_session_ids(desk))}", code="no_session")
+    try:
+        return desk.store.session(session_id).session_id
+    except SessionNotFound as error:
+        near = _close(session_id, _session_ids(desk))
+        raise FixAndRetry(f"no session {session_id!r}; {near}", code="unknown_session") from error
 
 
 def known_of(desk: Desk, given: str | None) -> Known:
@@ -88,6 +89,10 @@ def job_of(runtime: Runtime, job_id: str) -> JobView:
     except NotFound as error:
         known = [one.job_id for one in runtime.jobs(limit=_N_LOOKED)]
         raise FixAndRetry(f"no job {job_id!r}; {_close(job_id, known)}", code=error.code) from error
+
+
+def _session_ids(desk: Desk) -> list[str]:
+    return [one.session_id for one in desk.store.sessions()]
 
 
 def _trial_ids(desk: Desk, session_id: str) -> list[str]:

@@ -19,7 +19,7 @@ from agent.planner.budget import HOUR_S
 from agent.reading.session import Known
 from agent.store.views import SessionState, TrialView
 from agent.tools.again import spec_again
-from agent.tools.errors import FixAndRetry, tool_boundary
+from agent.tools.errors import FixAndRetry, ToolFailed, tool_boundary
 from runtime_client.models import DependsOn, Forecast, JobSpec
 from runtime_client.protocol import Runtime
 
@@ -53,6 +53,8 @@ def _ahead(desk: Desk, arguments: Replicates) -> Foreseen:
     with at_runtime(desk) as runtime:
         recorded = _recorded(desk, runtime, arguments)
         forecast = runtime.what_if(_on_seed(recorded, next(_unused(recorded))))
+        if forecast.prospect == "never":
+            raise ToolFailed(f"replicates of {recorded.trial.trial_id} can not run: {forecast.summary}", code="never")
         victims = tuple(_victims(runtime, forecast))
     each_s = _cost_s(recorded)
     seconds = None if each_s is None else each_s * arguments.n

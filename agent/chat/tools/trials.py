@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from agent.chat.tool import Desk, Result, Slash
-from agent.planner.compared import Held, hold_against
+from agent.planner.compared import hold_against
 from agent.planner.curve import Point, alike
 from agent.store.views import ParamValue, TrialView
 from agent.task import Task
@@ -89,21 +89,10 @@ def _compare(desk: Desk, arguments: TwoTrials) -> Result:
     ]
     params = [(name, _shown(first.params.get(name)), _shown(second.params.get(name))) for name in names]
     rows += [row for row in params if row[1] != row[2]]
-    said = verdict(first.trial_id, second.trial_id, held)
+    said = held.words(first.trial_id, second.trial_id)
+    if held.result is not None and not held.n_pairs:
+        said += " One value each says nothing: replicates on the same seeds would."
     return result(said, table=table(("", first.trial_id, second.trial_id), rows))
-
-
-def verdict(first: str, second: str, held: Held) -> str:
-    """How the configuration of one trial stands against that of another, as code found it."""
-    left = "".join(f"; {n} left out: {reason}" for reason, n in sorted(held.left_out.items()))
-    if held.result is None:
-        return f"invalid: {held.reason}"
-    said = f"the configuration of {first} against that of {second}, over {held.n_pairs} paired seeds: "
-    said += f"{held.comparison.value} ({held.reason}){left}"
-    interval = held.result.interval
-    if interval is not None:
-        said += f"; difference {interval.estimate:+.4g} [{interval.low:+.4g}, {interval.high:+.4g}]"
-    return said if held.n_pairs else f"{said}; replicates on the same seeds would tell, one value each does not"
 
 
 def _curve(desk: Desk, arguments: OfCurve) -> Result:

@@ -14,6 +14,8 @@ const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 5000;
 /** The service sends a sign of life each 15 s: one that is silent for longer is gone. */
 const SILENT_MS = 40_000;
+/** A page that nobody sees for so long reads no more until it is seen: browsers allow six connections for all pages. */
+const HIDDEN_MS = 10_000;
 
 /** Read until the function that is returned is called. `path` names where to begin; after that the last id does. */
 export function openStream(path: string, handlers: StreamHandlers): () => void {
@@ -26,6 +28,8 @@ async function keepReading(path: string, handlers: StreamHandlers, ended: AbortS
   let lastId: string | null = null;
   let waitMs = FIRST_WAIT_MS;
   while (!ended.aborted) {
+    await seen(ended);
+    if (ended.aborted) return;
     handlers.connection("connecting");
     try {
       await readOnce(path, lastId, ended, {
@@ -61,6 +65,12 @@ async function readOnce(path: string, lastId: string | null, ended: AbortSignal,
   const silent = new AbortController();
   const signal = AbortSignal.any([ended, silent.signal]);
   let timer = window.setTimeout(() => silent.abort(), SILENT_MS);
+  let hidden: number | undefined;
+  const look = () => {
+    window.clearTimeout(hidden);
+    if (document.hidden) hidden = window.setTimeout(() => silent.abort(), HIDDEN_MS);
+  };
+  document.addEventListener("visibilitychange", look);
   try {
     const sent = lastId === null ? headers() : { ...headers(), "Last-Event-ID": lastId };
     const response = await fetch(path, { headers: sent, cache: "no-store", redirect: "error", signal });
@@ -78,7 +88,23 @@ async function readOnce(path: string, lastId: string | null, ended: AbortSignal,
     }
   } finally {
     window.clearTimeout(timer);
+    window.clearTimeout(hidden);
+    document.removeEventListener("visibilitychange", look);
   }
+}
+
+/** Until the page is in sight. */
+function seen(ended: AbortSignal): Promise<void> {
+  if (!document.hidden || ended.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const look = () => {
+      if (document.hidden && !ended.aborted) return;
+      document.removeEventListener("visibilitychange", look);
+      resolve();
+    };
+    document.addEventListener("visibilitychange", look);
+    ended.addEventListener("abort", look);
+  });
 }
 
 function pause(ms: number, ended: AbortSignal): Promise<void> {

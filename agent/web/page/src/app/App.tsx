@@ -1,6 +1,6 @@
-import { lazy, Suspense, useMemo, useState, type FormEvent, type ReactNode } from "react";
+import { lazy, Suspense, useEffect, useMemo, useState, type FormEvent, type ReactNode } from "react";
 
-import { useConnection } from "../api/activity";
+import { listen, useConnection } from "../api/activity";
 import { Refusal } from "../api/client";
 import { keepToken, token } from "../api/token";
 import type { SessionSummary } from "../api/types";
@@ -14,6 +14,7 @@ import { chosenTheme, chooseTheme, nextTheme } from "./theme";
 
 const SessionPage = lazy(() => import("../session/SessionPage"));
 const TrialPage = lazy(() => import("../trial/TrialPage"));
+const RunPage = lazy(() => import("../trial/RunPage"));
 const ChatPage = lazy(() => import("../chat/ChatPage"));
 
 export function App() {
@@ -21,7 +22,8 @@ export function App() {
   useKeys(
     useMemo(
       () => ({
-        "g h": () => navigate("/"),
+        "g s": () => navigate("/"),
+        "g c": () => navigate(chatAddress(NEW_CHAT)),
         "/": toChat,
       }),
       [],
@@ -68,6 +70,8 @@ function page(path: string): ReactNode {
           <TrialPage key={id} trialId={id} />
         </WithChat>
       );
+    case "runs":
+      return <RunPage key={id} runId={id} />;
     case "chats":
       return <ChatPage chatId={id} />;
   }
@@ -130,6 +134,7 @@ function Trail({ path }: { path: string }) {
 }
 
 function ConnectionMark() {
+  useEffect(() => listen(() => {}), []);
   const state = useConnection();
   const words = { connecting: "connecting…", open: "live", waiting: "reconnecting…", refused: "not admitted" }[state];
   return (

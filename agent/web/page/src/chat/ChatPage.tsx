@@ -27,7 +27,7 @@ export default function ChatPage({ chatId }: { chatId: string }) {
         onChange={changed}
         aside={
           <>
-            {chat?.session_id && <Link href={sessionAddress(chat.session_id)}>session {chat.session_id}</Link>}
+            {chat?.session_id && <Link href={sessionAddress(chat.session_id)}>{chat.session_id}</Link>}
             <Link href="/" className="narrow">
               All chats
             </Link>

@@ -1,6 +1,6 @@
 // One chat: what was said and done, the reply as it is written, and where one writes. Without a chat yet, its beginning.
 
-import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type ReactNode } from "react";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type ReactNode, type UIEvent } from "react";
 
 import { post, Refusal } from "../api/client";
 import { useCanAct } from "../api/role";
@@ -41,7 +41,9 @@ export function ChatPanel({ chatId, sessionId, onChat, onChange, aside }: Props)
 
   const changed = useRef(onChange);
   changed.current = onChange;
-  useEffect(() => changed.current?.(), [chat?.updated_at, chat?.state, chat?.title]);
+  useEffect(() => {
+    changed.current?.();
+  }, [chat?.updated_at, chat?.state, chat?.title]);
 
   const draft = useCallback((line: string) => {
     setText(line);
@@ -170,8 +172,7 @@ function Scroll({ first, end, draft, children }: ScrollProps) {
     size.observe(box.firstElementChild!);
     return () => size.disconnect();
   }, []);
-  const hear = () => {
-    const box = place.current!;
+  const hear = ({ currentTarget: box }: UIEvent<HTMLDivElement>) => {
     isAtEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END_PX;
   };
   return (

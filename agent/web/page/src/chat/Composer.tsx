@@ -133,12 +133,14 @@ interface OfferProps {
 
 function Offer({ id, offered, at, choose }: OfferProps) {
   const current = useRef<HTMLLIElement>(null);
-  useEffect(() => current.current?.scrollIntoView({ block: "nearest" }), [at]);
+  useEffect(() => {
+    void current.current?.scrollIntoView({ block: "nearest" });
+  }, [at]);
   return (
     <ul className="offer" role="listbox" id={id} aria-label="Commands">
       {offered.map((one, i) => (
         <li
-          key={one.name}
+          key={one.usage}
           id={`${id}-${i}`}
           ref={i === at ? current : undefined}
           role="option"

@@ -7,7 +7,7 @@ import { Words } from "../ui/Words";
 import { Approval } from "./Approval";
 import { Markdown } from "./Markdown";
 import { Outcome } from "./Outcome";
-import { replyOf, troubleOf, type CallPart, type Entry } from "./parts";
+import { replyOf, resultOf, troubleOf, type CallPart, type Entry } from "./parts";
 import { isSame, type Item } from "./turns";
 
 interface Props {
@@ -51,7 +51,8 @@ function Line({ entry }: { entry: Entry }) {
         </article>
       );
     case "reply":
-      return <Reply entry={entry} />;
+      // A model that only calls tools says nothing beside.
+      return entry.text.trim() ? <Reply entry={entry} /> : null;
     case "trouble":
       return (
         <article className="trouble" role="alert">
@@ -60,6 +61,12 @@ function Line({ entry }: { entry: Entry }) {
             <Words text={entry.text} />
           </div>
         </article>
+      );
+    case "result":
+      return (
+        <div className="alone">
+          <Outcome text={entry.text} came={resultOf(entry)} />
+        </div>
       );
     default:
       return (
@@ -72,6 +79,8 @@ function Line({ entry }: { entry: Entry }) {
 
 const TROUBLES: Record<string, string> = {
   no_model: "No language model is set up",
+  no_tools: "Answered without looking anything up",
+  over_budget: "A budget has no room for this",
   bug: "A bug of nightlab",
 };
 
@@ -124,8 +133,8 @@ function Tool({ item }: { item: Extract<Item, { kind: "tool" }> }) {
         <span className="given">
           <Words text={inShort(called)} />
         </span>
-        <span className="came quiet">{result ? <Words text={firstLine(result.text)} /> : "working…"}</span>
-        {state !== "finished" && <Chip kind={state}>{state}</Chip>}
+        <span className="came quiet">{result ? <Words text={firstLine(result.text)} /> : "…"}</span>
+        {state === "failed" && <Chip kind="failed">failed</Chip>}
       </summary>
       {Object.keys(called.arguments ?? {}).length > 0 && !isWanted && (
         <pre className="arguments">

@@ -28,7 +28,9 @@ export function Threads({ sessionId, current, addressOf, version, children }: Pr
   if (sessionId !== null) query.set("session_id", sessionId);
   if (search) query.set("search", search);
   const { data, refusal, reload } = useResource<readonly ChatView[]>(`/v1/chats?${query}`, null);
-  useEffect(() => reload(), [reload, version]);
+  useEffect(() => {
+    if (version) reload();
+  }, [reload, version]);
   return (
     <nav className="threads" aria-label="Chats">
       <div className="row">

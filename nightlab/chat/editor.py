@@ -1,15 +1,12 @@
-"""How a person types: an editor with history and completion on a terminal, plain lines elsewhere."""
+"""The line editor on a terminal: history, several lines, completion. Imported where there is one: it costs 0.3 s."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app, run_in_terminal
@@ -20,56 +17,12 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 from agent.web.chat_wire import SlashView
 from nightlab.chat.following import Inbox
+from nightlab.chat.lines import GOES_ON, OnNews, Typed
 from nightlab.chat.words import Ids, words
 from nightlab.failure import Failure
 from runtime_client.errors import RuntimeClientError
 
 HISTORY_FILE = "chat-history"
-GOES_ON = "\\"
-"""At the end of a line: there is another one."""
-
-OnNews = Callable[[], bool]
-"""Shows what has come; whether the line that is being typed is to be left for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Typed:
-    text: str
-    is_done: bool = True
-    """False: something came meanwhile, and this is what was typed until then."""
-
-
-class Lines(Protocol):
-    has_person: bool
-    """Somebody is there who can be asked."""
-
-    def ask(self, prompt: str, *, draft: str, inbox: Inbox, on_news: OnNews, is_answer: bool) -> Typed:
-        """
-        Raises:
-            EOFError: there is no more.
-            KeyboardInterrupt: Ctrl-C.
-        """
-        ...
-
-
-class PlainLines:
-    """Lines of standard input."""
-
-    def __init__(self) -> None:
-        self.has_person = sys.stdin.isatty()
-
-    def ask(self, prompt: str, *, draft: str, inbox: Inbox, on_news: OnNews, is_answer: bool) -> Typed:
-        lines: list[str] = []
-        while True:
-            if self.has_person:
-                print(prompt if not lines else "... ", end="", flush=True)
-            line = sys.stdin.readline()
-            if not line:
-                raise EOFError
-            line = line.rstrip("\n")
-            if not line.endswith(GOES_ON):
-                return Typed("\n".join([*lines, line]))
-            lines.append(line[: -len(GOES_ON)])
 
 
 class Editor:
