@@ -68,6 +68,8 @@ MEASURES = {
     "chat.first_token_ms": "chat:first_token_ms",
     "chat.rounds_ratio": "chat:rounds_ratio",
     "cli.help_ms": "cli:help_ms",
+    "web.interactive_ms": "web:interactive_ms",
+    "web.event_p95_ms": "web:event_p95_ms",
 }
 """Figure id -> module of `bench.figures` and function; imported on use, so that groups do not load each other."""
 

@@ -63,6 +63,7 @@ def create_app(
     app.include_router(chats.router)
     app.include_router(session_routes.router)
     app.include_router(trial_routes.router)
+    app.include_router(trial_routes.runs)
     app.add_middleware(PageFiles, folder=page)
     app.add_middleware(Guard, keys=keys)
     app.add_middleware(SafeHeaders)

@@ -18,7 +18,7 @@ from agent.web.wire import Event
 from runtime_client.doors.refusal import refused
 from runtime_client.models import ErrorKind
 
-LOOK_EVERY_S = 0.25
+LOOK_EVERY_S = 0.1
 KEEP_ALIVE_S = 15.0
 N_READERS = 64
 """Streams at once at most."""

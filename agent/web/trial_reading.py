@@ -17,11 +17,12 @@ from agent.planner.trial_search import Shelf, gain_over_default, standing
 from agent.store.store import AgentStore, TrialNotFound
 from agent.store.views import Purpose, TrialView
 from agent.task import Task
-from agent.web.trial_wire import AgainstDefault, CodeChange, JobPart, ParameterRow, Sibling, TrialDetail
+from agent.web.trial_wire import AgainstDefault, CodeChange, JobPart, ParameterRow, RunPlace, Sibling, TrialDetail
 from runtime_client.errors import NotFound, RuntimeClientError
 from runtime_client.protocol import Runtime
 
 Connect = Callable[[], AbstractContextManager[Runtime]]
+JOBS_LOOKED_AT = 200
 
 
 def detail(store: AgentStore, trial_id: str, connect: Connect) -> TrialDetail:
@@ -188,3 +189,19 @@ def _job(runtime: Runtime, job_id: str, role: str) -> JobPart:
 def _web_address(url: str | None) -> str | None:
     """Only a web address becomes a link: the answer of another server is no place for `javascript:`."""
     return url if url is not None and url.startswith(("http://", "https://")) else None
+
+
+def run_place(runtime: Runtime, run_id: str) -> RunPlace:
+    """
+    Raises:
+        NotFound: there is no such run, or it is MLflow's own id and none of the newest jobs has it.
+    """
+    try:
+        found = runtime.run(run_id)
+    except NotFound:
+        ours = [job.run_id for job in runtime.jobs(limit=JOBS_LOOKED_AT) if job.mlflow_run_id == run_id]
+        if not ours:
+            raise
+        found = runtime.run(ours[0])
+    url = _web_address(found.mlflow_url)
+    return RunPlace(run_id=found.run_id, name=found.run_name, experiment=found.experiment_name, mlflow_url=url)

@@ -16,7 +16,7 @@ from agent.web.envelope import SAID_OF_REFUSALS
 from agent.web.routes import Store
 from agent.web.trial_outputs import LOG_BYTES, MOST_KEYS, NotOfTrial
 from agent.web.trial_reading import Connect
-from agent.web.trial_wire import ArtifactFolder, CodeChange, Curves, LogPiece, TrialDetail
+from agent.web.trial_wire import ArtifactFolder, CodeChange, Curves, LogPiece, RunPlace, TrialDetail
 from runtime_client.doors.refusal import refused
 from runtime_client.errors import NotFound, Rejected, RuntimeClientError
 from runtime_client.models import Envelope, ErrorKind, LogErrors
@@ -24,6 +24,7 @@ from runtime_client.protocol import Runtime
 
 T = TypeVar("T")
 router = APIRouter(prefix="/v1/trials", responses=SAID_OF_REFUSALS)
+runs = APIRouter(prefix="/v1/runs", responses=SAID_OF_REFUSALS)
 
 
 def _connect(request: Request) -> Connect:
@@ -127,6 +128,12 @@ def artifacts(
     """Files and folders of its MLflow run, one folder at a time."""
     trial = _trial(store, trial_id)
     return Envelope(data=_asked(connect, lambda runtime: trial_outputs.artifacts(runtime, trial, job_id, folder)))
+
+
+@runs.get("/{run_id}")
+def run(connect: Door, run_id: str) -> Envelope[RunPlace]:
+    """Where an MLflow run is seen, by the runtime's id of it, or by MLflow's own among those of the newest jobs."""
+    return Envelope(data=_asked(connect, lambda runtime: trial_reading.run_place(runtime, run_id)))
 
 
 def _trial(store: AgentStore, trial_id: str) -> TrialView:

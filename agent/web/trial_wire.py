@@ -63,6 +63,16 @@ class JobPart(View):
     suggestion: SuggestionView | None = None
 
 
+class RunPlace(View):
+    """An MLflow run."""
+
+    run_id: str
+    name: str
+    experiment: str
+    mlflow_url: str | None
+    """A web address; None: MLflow has not got it yet, or there is no MLflow."""
+
+
 class TrialDetail(View):
     trial: TrialView
     task_name: str

@@ -19,10 +19,11 @@ from agent.store.chats import ChatStore
 from agent.store.store import AgentStore
 
 HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script> \x1b[31mred\x1b[0m \u202eturned'
+RUN = "0123456789abcdef" * 2
 REPLY = """**s1-t2** is the best so far: its loss is lower than that of s1-t1, and s9-t9 is nowhere to be found.
 
 1. What was measured:
-   - `s1-t2` ran on j1
+   - `s1-t2` ran on j1, MLflow run 0123456789abcdef0123456789abcdef
    - see the table
 
 | trial | loss |
@@ -55,7 +56,12 @@ def told(store: AgentStore, *, asks_for_s: float | None = 600.0, strange: str = 
     )
     part = ResultPart(call_id="a", tool="compare_trials", table=table, plot=plot)
     chats.add(chat_id, EntryKind.RESULT, part, f"better by 0.014, 95% [0.006, 0.021]\n{strange}")
-    cites = (Cite(kind="trial", id="s1-t1"), Cite(kind="trial", id="s1-t2"), Cite(kind="job", id="j1"))
+    cites = (
+        Cite(kind="trial", id="s1-t1"),
+        Cite(kind="trial", id="s1-t2"),
+        Cite(kind="job", id="j1"),
+        Cite(kind="run", id=RUN),
+    )
     reply = ReplyPart(cites=cites, unknown=("s9-t9",), model="qwen3-32b")
     chats.add(chat_id, EntryKind.REPLY, reply, REPLY + strange, by="qwen3-32b", ends_turn=True)
     chats.say(chat_id, "then run it five times more", by="ada")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from agent_pages import AgentPage, Opens, Shoots, Watch
-from chat_stores import long, told
+from chat_stores import RUN, long, told
 from model_endpoint import Answering, Play, chunk, model_endpoint
 from playwright.sync_api import Locator, Page, expect
 
@@ -108,6 +108,7 @@ def test_hostile_text_is_text_and_ids_lead_on(
     assert not {"\x1b", "\u202e"} & set(shown)
     expect(entries(page).get_by_text("s9-t9 not found")).to_be_visible()
     expect(page.locator(".markdown td")).to_have_text(["s1-t1", "0.412", "s1-t2", "0.398"])
+    expect(page.get_by_role("link", name="01234567")).to_have_attribute("href", f"/runs/{RUN}")
     page.locator(".markdown").get_by_role("link", name="s1-t2").first.click()
     expect(page).to_have_url(f"{agent_page.url}/trials/s1-t2")
 

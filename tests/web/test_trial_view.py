@@ -16,7 +16,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))
 from agent_worlds import World
 from code_worlds import a_code_world
-from trial_worlds import FAILED, HOSTILE, LOG, N_STEPS, PREEMPTED, edited_twice, lived_world
+from trial_worlds import FAILED, HOSTILE, LOG, N_STEPS, PREEMPTED, edited_twice, lived_world, mlflows_own
 
 from agent.store.views import Purpose
 from agent.web.app import create_app
@@ -257,3 +257,14 @@ def test_thinning_keeps_the_ends_the_extremes_and_gaps() -> None:
 def test_all_attempts_together_stay_within_the_bound() -> None:
     found = by_attempt([Logged("j1", attempt, step, 1.0) for attempt in range(1, 4) for step in range(9_000)])
     assert sum(len(points) for _, _, points in found) <= 1000
+
+
+def test_a_run_is_found_by_its_id(door: Door) -> None:
+    (job,) = door.read("/v1/trials/s1-t1/view")["jobs"]
+    told = door.read(f"/v1/runs/{job['run_id']}")
+    assert (told["run_id"], told["mlflow_url"]) == (job["run_id"], door.world.runtime.run(job["run_id"]).mlflow_url)
+    assert door.read(f"/v1/runs/{mlflows_own(job['run_id'])}")["run_id"] == job["run_id"]
+    missing = door.call(f"/v1/runs/{'f' * 32}")
+    assert (missing.status_code, missing.json()["error"]["code"]) == (404, "run_not_found")
+    door.is_away = True
+    assert door.call(f"/v1/runs/{job['run_id']}").status_code == 503

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 from agent_worlds import World, a_task, score
 from code_worlds import a_code_task, a_workshop
@@ -63,6 +64,14 @@ class SharedRuntime(FakeRuntime):
     def job(self, job_id: str) -> JobView:
         found = super().job(job_id)
         return found.model_copy(update={"mlflow_url": f"http://127.0.0.1:5000/#/experiments/1/runs/{found.run_id}"})
+
+    def jobs(self, **wanted: Any) -> list[JobView]:
+        return [one.model_copy(update={"mlflow_run_id": mlflows_own(one.run_id)}) for one in super().jobs(**wanted)]
+
+
+def mlflows_own(run_id: str) -> str:
+    """MLflow's id of a run, which is never the runtime's."""
+    return run_id[::-1]
 
 
 def trained(spec: JobSpec) -> FakeOutcome:

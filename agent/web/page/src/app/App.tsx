@@ -14,6 +14,7 @@ import { chosenTheme, chooseTheme, nextTheme } from "./theme";
 
 const SessionPage = lazy(() => import("../session/SessionPage"));
 const TrialPage = lazy(() => import("../trial/TrialPage"));
+const RunPage = lazy(() => import("../trial/RunPage"));
 const ChatPage = lazy(() => import("../chat/ChatPage"));
 
 export function App() {
@@ -69,6 +70,8 @@ function page(path: string): ReactNode {
           <TrialPage key={id} trialId={id} />
         </WithChat>
       );
+    case "runs":
+      return <RunPage key={id} runId={id} />;
     case "chats":
       return <ChatPage chatId={id} />;
   }

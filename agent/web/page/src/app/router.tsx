@@ -46,6 +46,7 @@ export function Link({ href, ...rest }: AnchorHTMLAttributes<HTMLAnchorElement> 
 
 export const sessionAddress = (id: string): string => `/sessions/${encodeURIComponent(id)}`;
 export const trialAddress = (id: string): string => `/trials/${encodeURIComponent(id)}`;
+export const runAddress = (id: string): string => `/runs/${encodeURIComponent(id)}`;
 /** In the place of a chat's id: one that is made when something is said. */
 export const NEW_CHAT = "new";
 /** A trial's id begins with that of its session. */

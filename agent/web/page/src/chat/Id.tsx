@@ -1,6 +1,6 @@
 import { createContext, use } from "react";
 
-import { Link, sessionAddress, trialAddress } from "../app/router";
+import { Link, runAddress, sessionAddress, trialAddress } from "../app/router";
 import type { Cite } from "./citing";
 
 /** Puts a line into the box where one writes; null where there is none. */
@@ -23,9 +23,9 @@ export function Id({ cite }: { cite: Cite }) {
       );
     case "run":
       return (
-        <span className="id" title={`MLflow run ${cite.id}`}>
+        <Link href={runAddress(cite.id)} className="id" title={`MLflow run ${cite.id}`}>
           {cite.id.slice(0, 8)}
-        </span>
+        </Link>
       );
   }
 }
