@@ -141,6 +141,9 @@ def test_without_the_runtime_the_page_shows_what_is_known(open_page: Opens, reac
     expect(page.get_by_label("Configuration")).to_contain_text("default")
     expect(page.get_by_label("Curves")).to_have_count(0)
     shot(page, "trial-without-runtime")
+    reach.is_away = False
+    page.get_by_role("button", name="Ask again").click()
+    curve_drawn(page)
 
 
 def test_a_trial_that_is_none_is_said_to_be_none(open_page: Opens, watch: Watch) -> None:

@@ -38,7 +38,7 @@ export function Code({ detail }: { detail: TrialDetail }) {
       {data?.diff === "" && <p className="quiet">Nothing differs.</p>}
       {data?.diff && (
         <pre className="diff" tabIndex={0} aria-label="Changes">
-          {data.diff.split("\n").map((line, index) => (
+          {data.diff.trimEnd().split("\n").map((line, index) => (
             <DiffLine key={index} line={line} />
           ))}
         </pre>

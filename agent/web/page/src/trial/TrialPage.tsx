@@ -15,7 +15,7 @@ import { trialPath, type TrialDetail } from "./types";
 import { reasonWords } from "./words";
 
 export default function TrialPage({ trialId }: { trialId: string }) {
-  const { data, refusal } = useResource<TrialDetail>(trialPath(trialId, "view"), sessionOfTrial(trialId));
+  const { data, refusal, reload } = useResource<TrialDetail>(trialPath(trialId, "view"), sessionOfTrial(trialId));
   if (!data) {
     return refusal ? (
       <Notice title="This trial can not be shown">
@@ -30,7 +30,10 @@ export default function TrialPage({ trialId }: { trialId: string }) {
       {refusal && <p className="problem">{refusal.message} What you see was read before.</p>}
       {data.runtime_problem && (
         <p className="problem" role="status">
-          The runtime says nothing now ({data.runtime_problem}): curves, attempts and logs are missing until it is back.
+          The runtime says nothing now ({data.runtime_problem}): curves, attempts and logs are missing until it is back.{" "}
+          <button type="button" onClick={reload}>
+            Ask again
+          </button>
         </p>
       )}
       <div className="columns">
