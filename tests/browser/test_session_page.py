@@ -74,6 +74,7 @@ def test_a_session_is_drawn_at_every_width_and_in_both_themes(
 
 def test_a_claim_opens_to_the_pairs_that_it_rests_on_and_they_lead_to_their_trials(open_page: Opens) -> None:
     page = open_page(SESSION)
+    expect(panel(page, "Plan").get_by_text("The search is closed: all search trials have ended")).to_be_visible()
     first = panel(page, "Plan").locator(".claim").first
     expect(first.locator("table.pairs tbody tr")).to_have_count(8)
     second = panel(page, "Plan").locator(".claim").nth(1)
@@ -199,6 +200,7 @@ def test_trials_are_searched_and_sorted_by_keyboard(open_page: Opens) -> None:
     page.keyboard.press("t")
     page.keyboard.type("search optuna")
     expect(trials.get_by_text("1 to 17 of 17")).to_be_visible()
+    expect(trials.locator(".bad")).to_have_text(["code_error", "code_error"])
     trials.get_by_role("button", name="val_accuracy").press("Enter")
     expect(trials.locator("tbody tr").first).to_contain_text("s1-t13")
     trials.get_by_label("Search trials").fill("nowhere")

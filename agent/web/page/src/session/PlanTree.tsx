@@ -44,6 +44,11 @@ export function PlanTree({ picture }: { picture: SessionPicture }) {
             : "No plan yet: the session writes it when its process starts."}
         </p>
       )}
+      {picture.search_closed && (
+        <p className="quiet small">
+          The search is closed: <Words text={picture.search_closed} />
+        </p>
+      )}
       {left > 0 && <p className="quiet small">{left} earlier claims are not shown.</p>}
     </Panel>
   );
@@ -122,7 +127,7 @@ function Evidence({ claim }: { claim: Claim }) {
   return (
     <span className="evidence small">
       <meter min={0} max={1} value={share} title={words} aria-label={words} />
-      <span className="quiet">{claim.n_pairs === 0 ? "no pairs yet" : `${claim.n_pairs} pairs`}</span>
+      <span className="quiet">{claim.n_pairs === 0 ? (claim.status === "open" ? "no pairs yet" : "no pairs") : `${claim.n_pairs} pairs`}</span>
     </span>
   );
 }

@@ -123,7 +123,7 @@ function Row({ line, names }: { line: TrialLine; names: string[] }) {
       </td>
       <td title={why}>
         <Chip kind={line.state}>{line.state}</Chip>
-        {line.exit_reason && (
+        {line.state === "invalid" && line.exit_reason && (
           <span className="bad small">
             {" "}
             <Words text={line.exit_reason} />
