@@ -133,7 +133,8 @@ class Talk:
         chat, turn = self._chats.chat(chat_id), turns(self._chats.entries(chat_id))[-1]
         if next_step(turn) not in (Step.ASK_MODEL, Step.CALL):
             return
-        desk, book = self._desk(chat), TurnBook(self._chats, chat_id, turn[0].number)
+        desk = self._desk(chat)
+        book = TurnBook(self._chats, chat_id, turn[0].number, is_closing=self._closing.is_set)
         if is_command(turn[0].text):
             commanded.go_on(book, desk, self.tools)
             return

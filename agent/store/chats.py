@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -284,15 +284,22 @@ class ChatStore:
 class TurnBook:
     """One turn, for whoever works on it: what is added once it was ended is lost, also when another one has begun."""
 
-    def __init__(self, chats: ChatStore, chat_id: str, said: int) -> None:
+    def __init__(self, chats: ChatStore, chat_id: str, said: int, *, is_closing: Callable[[], bool] = bool) -> None:
         """
         Args:
             said: number of the entry that began it.
+            is_closing: the service leaves: nothing more is begun, but what was done is still added.
         """
-        self._chats, self.chat_id, self._said = chats, chat_id, said
+        self._chats, self.chat_id, self._said, self._is_closing = chats, chat_id, said, is_closing
 
     def entries(self) -> list[Entry]:
-        """Of this turn alone."""
+        """Of this turn alone.
+
+        Raises:
+            TurnOver: the service leaves.
+        """
+        if self._is_closing():
+            raise TurnOver(f"the service leaves; the turn of chat {self.chat_id} is ended by the next one")
         found = self._chats.entries(self.chat_id, self._said - 1)
         next_one = (at for at, one in enumerate(found) if at > 0 and one.kind is EntryKind.SAID)
         return found[: next(next_one, None)]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.chat.entry import AnswerPart, AskPart, ChatState, EntryKind, NothingPart, ReplyPart, Verdict
-from agent.store.chats import AnsweredBefore, ChatNotFound, ChatStore, TurnOver, TurnUnderWay
+from agent.store.chats import AnsweredBefore, ChatNotFound, ChatStore, TurnBook, TurnOver, TurnUnderWay
 from agent.store.store import AgentStore
 
 NOW = [1000.0]
@@ -113,3 +113,17 @@ def test_chats_are_found_by_words_that_are_no_patterns(chats: ChatStore) -> None
     assert [one.chat_id for one in chats.unfinished()] == ["c1", "c2", "c3"]
     chats.add("c2", EntryKind.TROUBLE, NothingPart(), "no", ends_turn=True)
     assert [one.chat_id for one in chats.unfinished()] == ["c1", "c3"]
+
+
+def test_a_service_that_leaves_begins_nothing_more_and_keeps_what_was_done(chats: ChatStore) -> None:
+    is_closing = [False]
+    chats.make(None, by="ann")
+    said = chats.say("c1", "cancel j1", by="ann")
+    book = TurnBook(chats, "c1", said.number, is_closing=lambda: is_closing[0])
+    assert len(book.entries()) == 1
+    is_closing[0] = True
+    for look in (book.entries, book.check):
+        with pytest.raises(TurnOver, match="the service leaves"):
+            look()
+    book.add(EntryKind.REPLY, ReplyPart(), "done", by="m", ends_turn=True)
+    assert chats.entries("c1")[-1].text == "done"
