@@ -21,6 +21,7 @@ from agent.store.gates import GateBook, GateStore
 from agent.store.record import SessionRecord
 from agent.store.steering import SteeringStore
 from agent.store.tables import plan_revisions, sessions
+from agent.store.tables import trials as trial_rows
 from agent.store.views import CodeState, SessionState, TrialFacts, TrialView
 
 SESSION = "/sessions/s1"
@@ -193,14 +194,17 @@ def test_what_the_service_refuses_is_said_where_it_was_asked(open_page: Opens, w
     expect(reader.get_by_role("alert").get_by_text("may read")).to_be_visible()
 
 
-def test_trials_are_searched_and_sorted_by_keyboard(open_page: Opens) -> None:
+def test_trials_are_searched_and_sorted_by_keyboard(open_page: Opens, agent_page: AgentPage) -> None:
+    with agent_page.store.engine.begin() as connection:
+        ended_well = sa.update(trial_rows).where(trial_rows.c.state == "measured")
+        connection.execute(ended_well.values(exit_reason="completed"))
     page = open_page(SESSION)
     trials = panel(page, "Trials")
     expect(trials.locator("tbody tr")).to_have_count(25)
     page.keyboard.press("t")
     page.keyboard.type("search optuna")
     expect(trials.get_by_text("1 to 17 of 17")).to_be_visible()
-    expect(trials.locator(".bad")).to_have_text(["code_error", "code_error"])
+    expect(trials.locator("span.bad.small")).to_have_text([" code_error"] * 2)
     trials.get_by_role("button", name="val_accuracy").press("Enter")
     expect(trials.locator("tbody tr").first).to_contain_text("s1-t13")
     trials.get_by_label("Search trials").fill("nowhere")

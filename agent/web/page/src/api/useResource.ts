@@ -4,6 +4,7 @@ import { useCallback, useEffect, useRef, useState } from "react";
 
 import { listen } from "./activity";
 import { get, Refusal } from "./client";
+import { Rereading } from "./rereading";
 
 export interface Resource<T> {
   data: T | null;
@@ -23,40 +24,37 @@ export function useResource<T>(path: string | null, sessionId?: string | null): 
     data: null,
     refusal: null,
   });
-  const reading = useRef<{ again: boolean } | null>(null);
-  const current = useRef(path);
-  current.current = path;
-
-  const reload = useCallback(() => {
-    if (path === null) return;
-    if (reading.current) {
-      reading.current.again = true;
-      return;
-    }
-    const mine = { again: false };
-    reading.current = mine;
-    get<T>(path)
-      .then(
-        (data) => current.current === path && setKnown({ path, data, refusal: null }),
-        (error: unknown) => {
-          if (current.current !== path || !(error instanceof Refusal)) return;
-          setKnown((before) => ({ path, data: before.path === path ? before.data : null, refusal: error }));
-        },
-      )
-      .finally(() => {
-        if (reading.current === mine) reading.current = null;
-        if (mine.again && current.current === path) reload();
-      });
-  }, [path]);
+  const rereading = useRef<Rereading | null>(null);
+  const reload = useCallback(() => rereading.current?.ask(), []);
 
   useEffect(() => {
-    reading.current = null;
-    reload();
-    if (sessionId === null) return;
-    return listen((event) => {
-      if (event === "connected" || sessionId === undefined || event.session_id === sessionId) reload();
-    });
-  }, [reload, sessionId]);
+    if (path === null) return;
+    const ended = new AbortController();
+    const mine = new Rereading(() =>
+      get<T>(path, ended.signal).then(
+        (data) => {
+          if (!ended.signal.aborted) setKnown({ path, data, refusal: null });
+        },
+        (error: unknown) => {
+          if (ended.signal.aborted || !(error instanceof Refusal)) return;
+          setKnown((before) => ({ path, data: before.path === path ? before.data : null, refusal: error }));
+        },
+      ),
+    );
+    rereading.current = mine;
+    mine.ask();
+    const deaf =
+      sessionId === null
+        ? () => undefined
+        : listen((event) => {
+            if (event === "connected" || sessionId === undefined || event.session_id === sessionId) mine.ask();
+          });
+    return () => {
+      deaf();
+      mine.end();
+      ended.abort();
+    };
+  }, [path, sessionId]);
 
   return { data: known.path === path ? known.data : null, refusal: known.path === path ? known.refusal : null, reload };
 }
