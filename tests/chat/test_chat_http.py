@@ -25,6 +25,8 @@ from agent.store.store import AgentStore
 from agent.web.app import create_app
 from agent.web.keys import Keys
 
+pytestmark = pytest.mark.web
+
 KEYS = Keys(owner_token="owner", reader_token="reader")
 WAIT_S = 20.0
 

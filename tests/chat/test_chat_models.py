@@ -25,6 +25,8 @@ from agent.store.fenced import FencedWriter
 from agent.store.store import AgentStore
 from runtime_client.fake import FakeRuntime
 
+pytestmark = pytest.mark.web
+
 KEY = "sk-chat-0123456789abcdef0123"
 
 

@@ -13,6 +13,8 @@ from agent.store.store import TrialNotFound
 from agent.store.views import Purpose, SuggestedEdit, TrialView
 from agent.task import Task
 
+pytestmark = pytest.mark.web
+
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:

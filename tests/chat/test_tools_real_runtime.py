@@ -22,6 +22,8 @@ from runtime_client.models import JobSpec
 sys.path.insert(0, str(Path(__file__).parents[1] / "runtime" / "server"))
 from lab import Lab, lab, spec
 
+pytestmark = pytest.mark.web
+
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:

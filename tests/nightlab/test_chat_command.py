@@ -19,6 +19,8 @@ from nightlab.__main__ import main
 sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))
 from agent_worlds import a_task
 
+pytestmark = pytest.mark.web
+
 Run = Callable[..., Ended]
 
 

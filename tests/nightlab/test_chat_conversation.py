@@ -29,6 +29,8 @@ from runtime_client.errors import Conflict, NotFound, Unreachable
 sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))
 from agent_worlds import a_task
 
+pytestmark = pytest.mark.web
+
 
 @dataclass(slots=True)
 class Script:

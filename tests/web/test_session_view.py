@@ -27,6 +27,8 @@ from agent.web.session_progress import MOST_POINTS
 from agent.web.session_sorting import Order
 from agent.web.session_view import MOST_LINES, MOST_REVISIONS, picture, trial_table
 
+pytestmark = pytest.mark.web
+
 OWNER = {"Authorization": "Bearer owner"}
 NEWER = '{"version": 99}'
 """A plan that can not be read."""

@@ -24,6 +24,8 @@ from agent.web.curves import Logged, by_attempt, thinned
 from agent.web.keys import Keys
 from runtime_client.errors import Unreachable
 
+pytestmark = pytest.mark.web
+
 
 @dataclass(slots=True)
 class Door:
