@@ -145,7 +145,9 @@ def test_a_page_that_nobody_sees_keeps_no_connection_and_catches_up(open_page: O
     chat_id = long(agent_page.store, 1)
     page = open_page(None)
     page.clock.install()
-    page.goto(agent_page.link(f"/chats/{chat_id}"))
+    with page.expect_response(lambda response: f"/chats/{chat_id}/stream" in response.url):
+        page.goto(agent_page.link(f"/chats/{chat_id}"))
+    expect(entries(page).locator("article")).to_have_count(2)
     expect(page.get_by_role("status")).to_have_text("live")
     sight(page, is_hidden=True)
     page.clock.fast_forward("00:11")

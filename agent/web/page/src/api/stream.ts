@@ -71,6 +71,7 @@ async function readOnce(path: string, lastId: string | null, ended: AbortSignal,
     if (document.hidden) hidden = window.setTimeout(() => silent.abort(), HIDDEN_MS);
   };
   document.addEventListener("visibilitychange", look);
+  look();
   try {
     const sent = lastId === null ? headers() : { ...headers(), "Last-Event-ID": lastId };
     const response = await fetch(path, { headers: sent, cache: "no-store", redirect: "error", signal });
