@@ -1,4 +1,4 @@
-"""The agent's API in a process of its own over a home with one session, as `nightlab up` has it, and a browser."""
+"""The agent's API in a process of its own, as `nightlab up` has it, and a browser."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from agent.store.fenced import FencedWriter, Line
 from agent.store.record import SessionRecord
 from agent.store.store import AgentStore
 from agent.task import Task
+from agent.web.address import url_of
 from agent.web.keys import open_keys
 from agent.web.page_files import BUILT, INDEX
 from bench.figure import Unavailable
@@ -47,24 +48,34 @@ class Service:
 
 
 @contextmanager
-def agent_service(chat_file: str = "") -> Iterator[Service]:
-    """`chat_file`: what `chat.yaml` in the home says."""
+def served(home: Path) -> Iterator[subprocess.Popen[str]]:
+    """The process; its address and tokens are in the home, as ever."""
+    command = [sys.executable, "-c", SERVE, str(home)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        if not process.stdout.readline():
+            raise RuntimeError("the agent's API did not start")
+        yield process
+    finally:
+        process.communicate(timeout=30)
+
+
+@contextmanager
+def agent_service() -> Iterator[Service]:
+    """Over a home with one session."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        if chat_file:
-            (home / "chat.yaml").write_text(chat_file)
         store = AgentStore.open(home)
         store.create_session(_task())
         record = SessionRecord(FencedWriter(store, "s1", store.claim("s1", 1)))
-        command = [sys.executable, "-c", SERVE, folder]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         try:
-            assert process.stdout is not None
-            url = process.stdout.readline().strip()
-            token = open_keys(home).owner_token
-            yield Service(url=url, token=token, home=home, pid=process.pid, store=store, record=record)
+            with served(home) as process:
+                url = url_of(home, process.pid)
+                assert url is not None
+                token = open_keys(home).owner_token
+                yield Service(url=url, token=token, home=home, pid=process.pid, store=store, record=record)
         finally:
-            process.communicate(timeout=30)
             store.close()
 
 

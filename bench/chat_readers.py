@@ -9,6 +9,7 @@ import json
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,12 @@ from typing import Any
 import httpx
 
 from agent.web.address import ADDRESS_FILE
-from agent.web.keys import OWNER_FILE
+from agent.web.keys import open_keys
 
 
 @dataclass(slots=True)
 class Service:
-    """An agent service in a process of its own."""
+    """Talking to the API of an agent service."""
 
     http: httpx.Client
 
@@ -47,11 +48,18 @@ class Service:
                         return
 
 
-def main(home: Path, n_chats: int) -> None:
+@contextmanager
+def opened(home: Path) -> Iterator[Service]:
+    """The service of a home that is served."""
     url = json.loads((home / ADDRESS_FILE).read_text(encoding="utf-8"))["url"]
-    token = (home / OWNER_FILE).read_text(encoding="utf-8").strip()
-    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=30) as http:
-        service, has_begun = Service(http), threading.Semaphore(0)
+    headers = {"Authorization": f"Bearer {open_keys(home).owner_token}"}
+    with httpx.Client(base_url=url, headers=headers, timeout=30) as http:
+        yield Service(http)
+
+
+def main(home: Path, n_chats: int) -> None:
+    with opened(home) as service:
+        has_begun = threading.Semaphore(0)
 
         def read(chat_id: str) -> None:
             has_told = False

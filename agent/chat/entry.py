@@ -144,7 +144,7 @@ class NothingPart(Part):
 
 
 Content = ReplyPart | CallPart | ResultPart | AskPart | AnswerPart | TroublePart | NothingPart
-PARTS: dict[EntryKind, type[Part]] = {
+PARTS: dict[EntryKind, type[Content]] = {
     EntryKind.SAID: NothingPart,
     EntryKind.REPLY: ReplyPart,
     EntryKind.CALL: CallPart,
@@ -172,7 +172,7 @@ class Entry(Part):
 
     @property
     def part(self) -> Content:
-        return PARTS[self.kind].model_validate(self.content)  # type: ignore[return-value]
+        return PARTS[self.kind].model_validate(self.content)
 
 
 def state_of(entries: Sequence[Entry]) -> ChatState:

@@ -18,11 +18,13 @@ class Order(StrEnum):
     STATE = "state"
 
 
-_KEYS: dict[Order, Callable[[TrialView], float | str | None]] = {
+_NUMBERS: dict[Order, Callable[[TrialView], float | None]] = {
     Order.NUMBER: lambda trial: trial.number,
     Order.VALUE: lambda trial: trial.value if trial.value is not None and math.isfinite(trial.value) else None,
     Order.DEVICE_SECONDS: lambda trial: trial.device_seconds,
     Order.ENDED_AT: lambda trial: trial.ended_at,
+}
+_NAMES: dict[Order, Callable[[TrialView], str]] = {
     Order.SUGGESTED_BY: lambda trial: trial.suggested_by,
     Order.STATE: lambda trial: trial.state.value,
 }
@@ -30,8 +32,9 @@ _KEYS: dict[Order, Callable[[TrialView], float | str | None]] = {
 
 def sorted_trials(trials: Sequence[TrialView], order: Order, *, descending: bool) -> list[TrialView]:
     """Those that lack what is sorted by come last, either way; equals in the order of their numbers."""
-    key = _KEYS[order]
-    known = [trial for trial in trials if key(trial) is not None]
-    lacking = [trial for trial in trials if key(trial) is None]
-    known.sort(key=key, reverse=descending)  # type: ignore[arg-type]
-    return known + lacking
+    if order in _NAMES:
+        return sorted(trials, key=_NAMES[order], reverse=descending)
+    found = [(_NUMBERS[order](trial), trial) for trial in trials]
+    known = [(key, trial) for key, trial in found if key is not None]
+    known.sort(key=lambda one: one[0], reverse=descending)
+    return [trial for _, trial in known] + [trial for key, trial in found if key is None]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -15,9 +14,8 @@ from pathlib import Path
 
 import httpx
 
-from agent.web.address import url_of
-from agent.web.keys import OWNER_FILE
-from bench.chat_readers import Service
+from bench.agent_service import served
+from bench.chat_readers import opened
 from bench.figure import Figure, median_of, quartiles
 from bench.server import homed_server
 from bench.slow_writer import slow_writer
@@ -26,28 +24,10 @@ from runtime_client.models import JobSpec
 N_CHATS = 5
 
 
-@contextlib.contextmanager
-def _service(home: Path, base_url: str) -> Iterator[Service]:
+def _with_model(home: Path, base_url: str) -> Path:
+    """The home, whose chats are answered from there."""
     (home / "chat.yaml").write_text(f"model: {{name: slow, base_url: {base_url!r}}}\n", encoding="utf-8")
-    command = [sys.executable, "-m", "agent.service", "--home", str(home)]
-    with (home / "agent.log").open("ab") as log:
-        process = subprocess.Popen(
-            command, stdout=log, stderr=log, env={**os.environ, "NIGHTLAB_MODEL_CALLS": "loopback"}
-        )
-    try:
-        deadline = time.monotonic() + 30
-        while (url := url_of(home, process.pid)) is None:
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError("the agent service did not start: " + (home / "agent.log").read_text())
-            time.sleep(0.05)
-        token = (home / OWNER_FILE).read_text(encoding="utf-8").strip()
-        with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=30) as http:
-            yield Service(http)
-    finally:
-        process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(10)
-        process.kill()
+    return home
 
 
 def first_token_ms(quick: bool) -> Figure:
@@ -58,7 +38,8 @@ def first_token_ms(quick: bool) -> Figure:
     with (
         tempfile.TemporaryDirectory(prefix="nl-bench-") as folder,
         slow_writer(pause_s=0.02, n_words=3) as base_url,
-        _service(Path(folder), base_url) as service,
+        served(_with_model(Path(folder), base_url)),
+        opened(Path(folder)) as service,
     ):
         chat_id, after = service.post("/v1/chats")["chat_id"], 0
         for _ in range(n + 1):  # the first turn loads the modules
@@ -102,7 +83,7 @@ def rounds_ratio(quick: bool) -> Figure:
     alone_ms: list[float] = []
     with homed_server("cpu:1") as server, slow_writer(pause_s=0.03, n_words=10_000) as base_url:
         client = server.start()
-        with _service(server.home, base_url):
+        with served(_with_model(server.home, base_url)):
             client.submit(JobSpec(experiment_name="bench", command=("sleep", "3600")))
             spec = JobSpec(experiment_name="bench", command=("/bin/true",))
 

@@ -83,10 +83,12 @@ def holds(ask: Callable[[], bool], *, for_s: float) -> None:
 class FaultLab:
     """`with FaultLab(folder) as lab`: services that end with the test, and nothing of them is left."""
 
-    def __init__(self, folder: Path, *, mlflow_url: str | None = None, has_mlflow: bool = False) -> None:
+    def __init__(
+        self, folder: Path, *, mlflow_url: str | None = None, has_mlflow: bool = False, n_devices: int = N_DEVICES
+    ) -> None:
         self.home = (folder / "home").resolve()
         self.starts_file = folder.resolve() / "starts"
-        self._mlflow_url, self._has_mlflow = mlflow_url, has_mlflow
+        self._mlflow_url, self._has_mlflow, self._n_devices = mlflow_url, has_mlflow, n_devices
         self.services: Services | None = None
 
     def __enter__(self) -> FaultLab:
@@ -102,7 +104,7 @@ class FaultLab:
     def up(self) -> None:
         self.services = start_services(
             self.home,
-            devices=f"cpu:{N_DEVICES}",
+            devices=f"cpu:{self._n_devices}",
             mlflow=self._has_mlflow or self._mlflow_url is not None,
             mlflow_url=self._mlflow_url,
         )
