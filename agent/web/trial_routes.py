@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import StreamingResponse
 
 from agent.store.store import AgentStore, TrialNotFound
 from agent.store.views import TrialView
 from agent.task import Task
 from agent.web import trial_outputs, trial_reading
 from agent.web.envelope import SAID_OF_REFUSALS
+from agent.web.events import Pulse
+from agent.web.growth import growth_stream
 from agent.web.routes import Store
 from agent.web.trial_outputs import LOG_BYTES, MOST_KEYS, NotOfTrial
 from agent.web.trial_reading import Connect
@@ -58,6 +62,23 @@ def curves(
     trial = _trial(store, trial_id)
     metric = trial_reading.metric_of(trial, Task.model_validate_json(store.session(trial.session_id).task_json))
     return Envelope(data=_asked(connect, lambda runtime: trial_outputs.curves(runtime, trial, metric, key)))
+
+
+@router.get(
+    "/{trial_id}/growth",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {}}, "description": "`growth`: there is more; no data"}},
+)
+async def growth(request: Request, store: Store, connect: Door, trial_id: str) -> StreamingResponse:
+    """Server-sent events while a trial runs: it has logged or printed more. Refused for one that has ended (409)."""
+    pulse: Pulse = request.app.state.pulse
+    pulse.admit()
+    trial = await asyncio.to_thread(_trial, store, trial_id)
+    if trial.is_ended:
+        raise refused(ErrorKind.CONFLICT, "trial_ended", f"{trial_id} has ended: nothing more comes of it")
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    stream = growth_stream(pulse, lambda: store.trial(trial_id), connect)
+    return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
 
 @router.get("/{trial_id}/diff")

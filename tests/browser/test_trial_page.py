@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from agent_pages import AgentPage, Opens, Shoots, Watch
@@ -17,6 +18,7 @@ from agent.store.views import TrialState
 from agent.web.keys import open_keys
 from agent.web.serving import ApiServer
 from runtime_client.errors import Unreachable
+from runtime_client.fake import FakeRuntime
 from runtime_client.protocol import Runtime
 
 
@@ -180,9 +182,29 @@ def test_what_happens_to_the_trial_is_seen_without_loading_again(open_page: Open
     expect(page.get_by_label("How it ended")).to_contain_text("it was given up")
 
 
+def test_the_curve_of_a_running_trial_grows_by_itself(open_page: Opens, agent_page: AgentPage, reach: Reach) -> None:
+    runtime = reach.runtime
+    assert isinstance(runtime, FakeRuntime)
+    spec = runtime.job("j1").spec.model_copy(update={"idempotency_token": None, "session": None})
+    job = runtime.submit(spec)
+    record(agent_page.store, "s2-t2", state=TrialState.LAUNCHED, job_id=job.job_id)
+    runtime.advance(2.0)
+    page = open_page("/trials/s2-t2")
+    curves = page.get_by_label("Curves")
+    expect(curves).to_contain_text(f"{len(runtime.metrics(job.job_id, keys=['score']))} values")
+    runtime.advance(2.0)
+    n_values = len(runtime.metrics(job.job_id, keys=["score"]))
+    expect(curves).to_contain_text(f"{n_values} values")
+    end(agent_page.store, "s2-t2")
+    expect(page.locator("h1 .chip")).to_have_text("invalid")
+
+
 def end(store: AgentStore, trial_id: str) -> None:
+    record(store, trial_id, state=TrialState.INVALID, note="it was given up")
+
+
+def record(store: AgentStore, trial_id: str, **change: Any) -> None:
     """As its session would, from another process."""
     trial = store.trial(trial_id)
     writer = FencedWriter(store, trial.session_id, store.claim(trial.session_id, 1))
-    ended = replace(trial, state=TrialState.INVALID, note="it was given up")
-    TrialBook(writer).record([ended], [Line(step="assess", text="given up", trial_id=trial_id)])
+    TrialBook(writer).record([replace(trial, **change)], [Line(step="assess", text="looked at", trial_id=trial_id)])

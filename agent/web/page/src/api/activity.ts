@@ -5,19 +5,24 @@ import { useEffect, useSyncExternalStore } from "react";
 import { openStream, type Connection } from "./stream";
 import type { Activity } from "./types";
 
-type Listener = (event: Activity | "connected") => void;
+/** Something of a session has changed: a line of what it does, or (null) what a trial of it logs and prints. */
+export type Change = { sessionId: string; line: Activity | null };
+type Listener = (heard: Change | "connected") => void;
 
 const listeners = new Set<Listener>();
 const watchers = new Set<() => void>();
 let close: (() => void) | null = null;
 let state: Connection = "connecting";
 
-/** Hear each event, and `connected` whenever the stream (again) stands: what was read before then may be old. */
+/** Hear each change, and `connected` whenever the stream (again) stands: what was read before then may be old. */
 export function listen(listener: Listener): () => void {
   listeners.add(listener);
   if (close === null) {
     close = openStream("/v1/events", {
-      event: (event) => tell(JSON.parse(event.data) as Activity),
+      event: (event) => {
+        const line = JSON.parse(event.data) as Activity;
+        tell({ sessionId: line.session_id, line });
+      },
       connection: (now) => {
         state = now;
         for (const watcher of watchers) watcher();
@@ -46,6 +51,20 @@ export function useConnection(): Connection {
   );
 }
 
-function tell(event: Activity | "connected"): void {
-  for (const listener of [...listeners]) listener(event);
+/** While `isRunning`, what a trial logs and prints counts as a change of its session. */
+export function useGrowth(trialId: string, sessionId: string, isRunning: boolean): void {
+  useEffect(() => {
+    if (!isRunning) return;
+    const grown = () => tell({ sessionId, line: null });
+    return openStream(`/v1/trials/${encodeURIComponent(trialId)}/growth`, {
+      event: grown,
+      connection: (now) => {
+        if (now === "open") grown();
+      },
+    });
+  }, [trialId, sessionId, isRunning]);
+}
+
+function tell(heard: Change | "connected"): void {
+  for (const listener of [...listeners]) listener(heard);
 }

@@ -46,8 +46,8 @@ export function useResource<T>(path: string | null, sessionId?: string | null): 
     const deaf =
       sessionId === null
         ? () => undefined
-        : listen((event) => {
-            if (event === "connected" || sessionId === undefined || event.session_id === sessionId) mine.ask();
+        : listen((heard) => {
+            if (heard === "connected" || sessionId === undefined || heard.sessionId === sessionId) mine.ask();
           });
     return () => {
       deaf();

@@ -1,6 +1,6 @@
-import { lazy, Suspense, useEffect, useMemo, useState, type FormEvent, type ReactNode } from "react";
+import { lazy, Suspense, useMemo, useState, type FormEvent, type ReactNode } from "react";
 
-import { listen, useConnection } from "../api/activity";
+import { useConnection } from "../api/activity";
 import { Refusal } from "../api/client";
 import { keepToken, token } from "../api/token";
 import type { SessionSummary } from "../api/types";
@@ -134,7 +134,6 @@ function Trail({ path }: { path: string }) {
 }
 
 function ConnectionMark() {
-  useEffect(() => listen(() => {}), []);
   const state = useConnection();
   const words = { connecting: "connecting…", open: "live", waiting: "reconnecting…", refused: "not admitted" }[state];
   return (

@@ -126,9 +126,10 @@ export function Feed({ sessionId, known }: { sessionId: string; known: readonly 
   const [heard, setHeard] = useState<Activity[]>([]);
   useEffect(
     () =>
-      listen((event) => {
-        if (event === "connected" || event.session_id !== sessionId) return;
-        setHeard((before) => [...before, event].slice(-MOST_LINES));
+      listen((change) => {
+        if (change === "connected" || change.sessionId !== sessionId) return;
+        const { line } = change;
+        if (line) setHeard((before) => [...before, line].slice(-MOST_LINES));
       }),
     [sessionId],
   );

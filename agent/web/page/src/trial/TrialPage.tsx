@@ -1,4 +1,5 @@
 import { Link, sessionAddress, sessionOfTrial, trialAddress } from "../app/router";
+import { useGrowth } from "../api/activity";
 import { useResource } from "../api/useResource";
 import { figure, duration } from "../ui/numbers";
 import { Chip, Notice, Panel, Time } from "../ui/parts";
@@ -16,6 +17,7 @@ import { reasonWords } from "./words";
 
 export default function TrialPage({ trialId }: { trialId: string }) {
   const { data, refusal, reload } = useResource<TrialDetail>(trialPath(trialId, "view"), sessionOfTrial(trialId));
+  useGrowth(trialId, sessionOfTrial(trialId), data?.trial.state === "launched");
   if (!data) {
     return refusal ? (
       <Notice title="This trial can not be shown">

@@ -94,8 +94,8 @@ export function useLog(trialId: string, sessionId: string, source: Source, follo
 
   useEffect(() => {
     if (!follows) return;
-    return listen((event) => {
-      if (event === "connected" || event.session_id === sessionId) void newer();
+    return listen((heard) => {
+      if (heard === "connected" || heard.sessionId === sessionId) void newer();
     });
   }, [follows, newer, sessionId]);
 
