@@ -115,7 +115,10 @@ class Talk:
         self.hub.close()
 
     def _work(self, chat_id: str) -> None:
-        """One thread works on a chat at a time; a second one finds what the first has left to do."""
+        """One thread works on a chat at a time; a second one finds what the first has left to do.
+
+        A firewall: a bug in one turn ends that turn, which says so, and no other.
+        """
         try:
             with self._at_work[chat_id], suppress(TurnOver):
                 self._turn(chat_id)
