@@ -10,6 +10,8 @@ import pytest
 from agent.planner.statistics import SequentialTest, compare_sequentially, pairs_needed, smallest_detectable
 from agent.task import Direction
 
+pytestmark = pytest.mark.lives
+
 
 def accepted(effect: float, *, n_pairs: int, alpha: float, n_sequences: int = 2000) -> float:
     """Share of sequences that end with better; the noise of a difference is 1."""

@@ -21,6 +21,8 @@ from agent.store.chats import TurnBook, TurnOver
 from agent.store.store import AgentStore
 from agent.tools.errors import ToolFailed
 
+pytestmark = pytest.mark.web
+
 LOGS = called("read_logs", '{"job": "j1"}')
 
 

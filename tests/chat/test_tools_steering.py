@@ -18,6 +18,8 @@ from agent.sweeps.sweep import RandomMethod, Sweep
 from agent.tools.errors import FixAndRetry, ToolError, ToolFailed
 from runtime_client.models import Compute, JobSpec, SessionFence
 
+pytestmark = pytest.mark.web
+
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:

@@ -11,6 +11,8 @@ from lab_kills import Points
 
 from agent.store.views import SessionState, TrialState
 
+pytestmark = pytest.mark.lives
+
 
 def ran_once(made: Nights) -> None:
     """Every configuration and seed has one trial with its value, and no more than one job of each was done."""

@@ -18,6 +18,8 @@ from nightlab.lab.synthetic import SyntheticWorld
 from nightlab.lab.world import LabError
 from runtime.simulator.cluster import parse_nodes
 
+pytestmark = pytest.mark.lives
+
 
 def a_setting(
     kind: str = "sphere", *, nodes: str = "1x4", background: Background | None = None, **task: Any
