@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from agent.store.views import TrialView
 from agent.web.events import HELLO, KEEP_ALIVE_S, SIGN_OF_LIFE, Pulse
 from agent.web.trial_reading import Connect, job_ids
+from agent.web.trial_wire import Growth
 from runtime_client.errors import NotFound, RuntimeClientError
 
 LOOK_EVERY_S = 1.0
-MORE = b"event: growth\ndata: {}\n\n"
+MORE = f"event: growth\ndata: {Growth().model_dump_json()}\n\n".encode()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from agent.web.growth import growth_stream
 from agent.web.routes import Store
 from agent.web.trial_outputs import LOG_BYTES, MOST_KEYS, NotOfTrial
 from agent.web.trial_reading import Connect
-from agent.web.trial_wire import ArtifactFolder, CodeChange, Curves, LogPiece, RunPlace, TrialDetail
+from agent.web.trial_wire import ArtifactFolder, CodeChange, Curves, Growth, LogPiece, RunPlace, TrialDetail
 from runtime_client.doors.refusal import refused
 from runtime_client.errors import NotFound, Rejected, RuntimeClientError
 from runtime_client.models import Envelope, ErrorKind, LogErrors
@@ -67,7 +67,7 @@ def curves(
 @router.get(
     "/{trial_id}/growth",
     response_class=StreamingResponse,
-    responses={200: {"content": {"text/event-stream": {}}, "description": "`growth`: there is more; no data"}},
+    responses={200: {"content": {"text/event-stream": {}}, "model": Growth, "description": "data of events `growth`"}},
 )
 async def growth(request: Request, store: Store, connect: Door, trial_id: str) -> StreamingResponse:
     """Server-sent events while a trial runs: it has logged or printed more. Refused for one that has ended (409)."""

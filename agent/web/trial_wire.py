@@ -166,3 +166,7 @@ class ArtifactFolder(View):
     items: tuple[ArtifactRow, ...]
     problem: str | None = None
     """Why they can not be listed; None: these are all, or the first thousand."""
+
+
+class Growth(View):
+    """Data of the events of a trial's growth: there is more, and nothing else is said."""
