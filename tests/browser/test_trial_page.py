@@ -182,6 +182,18 @@ def test_what_happens_to_the_trial_is_seen_without_loading_again(open_page: Open
     expect(page.get_by_label("How it ended")).to_contain_text("it was given up")
 
 
+def test_a_run_is_shown_by_its_id_and_where_mlflow_has_it_not_that_is_said(
+    open_page: Opens, reach: Reach, watch: Watch
+) -> None:
+    run_id = reach.runtime.job("j1").run_id
+    page = open_page(f"/runs/{run_id}")
+    expect(page.locator("main")).to_contain_text(run_id)
+    expect(page.locator("main")).to_contain_text("MLflow has not got it yet")
+    watch.allowed.append("404")
+    page = open_page("/runs/" + "0" * 32)
+    expect(page.get_by_role("alert")).to_be_visible()
+
+
 def test_the_curve_of_a_running_trial_grows_by_itself(open_page: Opens, agent_page: AgentPage, reach: Reach) -> None:
     runtime = reach.runtime
     assert isinstance(runtime, FakeRuntime)
