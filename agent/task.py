@@ -10,13 +10,21 @@ budgets: {trials: 16}
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from agent.code_trials import CodeTrials
-from agent.task_part import TaskPart
+from agent.task_fidelity import (
+    Constraint,
+    Earlier,
+    Feasibility,
+    FurtherObjective,
+    Halving,
+    Rung,
+)
+from agent.task_part import Direction as Direction
+from agent.task_part import Finite, Positive, TaskPart
 from runtime_client.models import (
     ArgsStyle,
     CodeSource,
@@ -26,15 +34,8 @@ from runtime_client.models import (
 )
 from runtime_client.models.spec import NAME_PATTERN, HangMinutes
 
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 BRIEF_CHARACTERS = 20_000
 """Of a research brief at most."""
-
-
-class Direction(StrEnum):
-    MAXIMIZE = "maximize"
-    MINIMIZE = "minimize"
 
 
 class ValidRange(TaskPart):
@@ -351,6 +352,15 @@ class Task(TaskPart):
     code: CodeTrials | None = None
     """Trials that change the training code; None: parameters alone are searched."""
     fidelity: Fidelity | None = None
+    halving: Halving | None = None
+    """None: every trial is run to its end."""
+    ladder: tuple[Rung, ...] = Field(default=(), max_length=10)
+    """Above the search, lowest rung first."""
+    also: tuple[FurtherObjective, ...] = Field(default=(), max_length=10)
+    """Objectives beside the first, about which alone claims are made."""
+    constraints: tuple[Constraint, ...] = Field(default=(), max_length=20)
+    feasibility: Feasibility | None = None
+    earlier: Earlier = Earlier()
     held_out: HeldOut | None = None
     seeds: Seeds = Seeds()
     budgets: Budgets

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.code_checks import code_checks
+from agent.fidelity_checks import fidelity_checks
 from agent.model_checks import model_checks
 from agent.planner.configuration import canonical, configuration_id, default_params, problems
 from agent.planner.forbidden import why_no_condition
@@ -57,7 +58,8 @@ def cross_checks(task: Task) -> Iterator[Problem]:
     yield from _possible_checks(task)
     yield from _forbid_checks(task)
     yield from _point_checks(task)
-    found = (*trust_checks(task), *model_checks(task), *code_checks(task), *private_checks(task))
+    parts = (trust_checks, model_checks, code_checks, private_checks, fidelity_checks)
+    found = (problem for checks in parts for problem in checks(task))
     yield from (Problem(path=path, message=what) for path, what in found)
 
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 from agent.planner.configuration import configuration_id
 from agent.planner.history import History
 from agent.planner.standings import once_per_history
-from agent.store.views import Purpose, TrialState, TrialView
+from agent.store.views import TrialState, TrialView
 from agent.task import Task
 
 START_S = 1.0
@@ -67,7 +67,7 @@ def why_not_counted(trial: TrialView, task: Task, history: History) -> NotCounte
     if trial.facts.scorer is None:
         text = "what edited code says of itself is no measurement: it has to come from the task's scorer (`score`)"
         return NotCounted(refusal=Refusal.SELF_REPORTED, text=text)
-    if trial.purpose is Purpose.HELD_OUT:  # of another metric, with other parameters, and it decides nothing
+    if not trial.is_at_search_fidelity:  # of another metric, with other parameters, and it decides nothing
         return None
     return _too_slow(trial, task, history) or _seed_unused(trial, task, history)
 
@@ -156,7 +156,7 @@ def _base_times(task: Task, history: History) -> dict[str, list[Took]]:
     """Of the base code's measured trials, by configuration."""
     found: dict[str, list[Took]] = {}
     for trial in history.trials:
-        is_known = trial.state is TrialState.MEASURED and trial.purpose is not Purpose.HELD_OUT
+        is_known = trial.state is TrialState.MEASURED and trial.is_at_search_fidelity
         took = _took(trial)
         if trial.facts.edited is None and is_known and took is not None:
             found.setdefault(trial.configuration, []).append(took)
@@ -173,7 +173,7 @@ def values_by_seed(task: Task, history: History) -> Values:
     """Measured values of the objective, by configuration and seed."""
     found: dict[str, dict[int, float]] = {}
     for trial in history.trials:
-        if trial.state is TrialState.MEASURED and trial.value is not None and trial.purpose is not Purpose.HELD_OUT:
+        if trial.state is TrialState.MEASURED and trial.value is not None and trial.is_at_search_fidelity:
             found.setdefault(trial.configuration, {})[trial.seed] = trial.value
     return found
 

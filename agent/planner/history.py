@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agent.planner.objective import gain
 from agent.store.views import CodeState, ParamValue, Purpose, TrialFacts, TrialState, TrialView, Worth
@@ -70,6 +70,8 @@ class History:
     held_out: tuple[TrialView, ...]
     replicates: dict[tuple[str, int], TrialView]
     """By configuration and seed."""
+    rungs: dict[tuple[str, str, int], TrialView] = field(default_factory=dict)
+    """By rung of the ladder, configuration and seed: values of another fidelity, in no other part but `trials`."""
 
     @classmethod
     def of(cls, trials: Iterable[TrialView]) -> History:
@@ -80,6 +82,7 @@ class History:
             search=tuple(t for t in told if t.purpose is Purpose.SEARCH),
             held_out=tuple(t for t in told if t.purpose is Purpose.HELD_OUT),
             replicates={(t.configuration, t.seed): t for t in told if t.purpose is Purpose.REPLICATE},
+            rungs=_on_rungs(told),
         )
 
     def after(self, changed: Sequence[TrialView]) -> History:
@@ -90,6 +93,7 @@ class History:
             held_out=_merged(self.held_out, [t for t in changed if t.purpose is Purpose.HELD_OUT]),
             replicates=self.replicates
             | {(t.configuration, t.seed): t for t in changed if t.purpose is Purpose.REPLICATE},
+            rungs=self.rungs | _on_rungs(changed),
         )
 
     def of_base(self) -> History:
@@ -128,6 +132,14 @@ class History:
             if found is None or found.value is None or gain(trial.value, found.value, direction) > 0:
                 found = trial
         return found
+
+
+def _on_rungs(trials: Iterable[TrialView]) -> dict[tuple[str, str, int], TrialView]:
+    return {
+        (t.facts.rung, t.configuration, t.seed): t
+        for t in trials
+        if t.purpose is Purpose.RUNG and t.facts.rung is not None
+    }
 
 
 def _merged(known: tuple[TrialView, ...], changed: Sequence[TrialView]) -> tuple[TrialView, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agent.planner.compared import hold_against
 from agent.planner.configuration import configuration_id, default_params
 from agent.planner.objective import gain
-from agent.store.views import Purpose, SuggestionView, TrialState, TrialView
+from agent.store.views import SuggestionView, TrialState, TrialView
 from agent.task import Task
 
 
@@ -81,12 +81,12 @@ def _found(shelf: Shelf, trial: TrialView) -> Found:
 
 def gain_over_default(shelf: Shelf, trial: TrialView) -> float | None:
     """Of its value over the default's with the same seed; None: one of them has none."""
-    if trial.value is None or trial.purpose is Purpose.HELD_OUT:
+    if trial.value is None or not trial.is_at_search_fidelity:
         return None
     for other in shelf.trials:
         is_default = other.configuration == _default(shelf.task) and other.seed == trial.seed
         is_measured = other.state is TrialState.MEASURED and other.value is not None
-        if is_default and is_measured and other.purpose is not Purpose.HELD_OUT and other.value is not None:
+        if is_default and is_measured and other.is_at_search_fidelity and other.value is not None:
             return gain(trial.value, other.value, shelf.task.objective.direction)
     return None
 

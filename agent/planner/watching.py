@@ -21,7 +21,7 @@ from agent.planner.comparable import Circumstance, comparable_pairs, why_not_com
 from agent.planner.compared import why_tasks_differ
 from agent.planner.statistics import difference_interval
 from agent.planner.statistics.sign_flips import flip_p_values
-from agent.store.views import Interval, Purpose, TrialView
+from agent.store.views import Interval, TrialView
 from agent.sweeps.sweep import Watch
 from agent.sweeps.views import Change, WatchResult
 from agent.task import Direction, Task
@@ -77,7 +77,7 @@ def _apart(tonight: Side, reference: Side | None) -> tuple[Side, Side | None]:
     )
 
     def kept(side: Side) -> Side:
-        trials = [t for t in side.trials if t.purpose is not Purpose.HELD_OUT and t.trial_id not in common]
+        trials = [t for t in side.trials if t.is_at_search_fidelity and t.trial_id not in common]
         return replace(side, trials=trials)
 
     return kept(tonight), None if reference is None else kept(reference)

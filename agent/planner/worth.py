@@ -90,7 +90,7 @@ def worth_of(task: Task, history: History, purpose: Purpose) -> Worth | None:
     match purpose:
         case Purpose.SEARCH:
             return _positive_part(of_late.mean - value, of_late.sd, cost_s)
-        case Purpose.REPLICATE | Purpose.HELD_OUT:
+        case Purpose.REPLICATE | Purpose.HELD_OUT | Purpose.RUNG:
             first = history.search[0].value
             lead = 0.0 if first is None else value - gain(first, 0.0, task.objective.direction)
             return _positive_part(lead, of_late.sd, cost_s)

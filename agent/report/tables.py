@@ -22,6 +22,7 @@ PURPOSE_WORDS = {
     Purpose.SEARCH: "search",
     Purpose.REPLICATE: "fresh seed",
     Purpose.HELD_OUT: "held-out look",
+    Purpose.RUNG: "higher rung",
 }
 
 

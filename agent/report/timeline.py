@@ -93,6 +93,7 @@ HOLDER_OF = {
     Purpose.SEARCH: Holder.SEARCH,
     Purpose.REPLICATE: Holder.REPLICATE,
     Purpose.HELD_OUT: Holder.HELD_OUT,
+    Purpose.RUNG: Holder.REPLICATE,
 }
 
 

@@ -161,6 +161,8 @@ def _kind(trial: TrialView, task: Task) -> str:
             return " (fresh seed)" if is_fresh(task, trial.seed) else " (racing seed)"
         case Purpose.HELD_OUT:
             return " (held-out look)"
+        case Purpose.RUNG:
+            return f" (rung {trial.facts.rung})"
 
 
 def _shown(value: object) -> str:

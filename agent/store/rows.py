@@ -18,6 +18,8 @@ from agent.store.views import (
     Interval,
     LookView,
     PlanView,
+    ProbeFound,
+    Promotion,
     Purpose,
     SessionState,
     SessionView,
@@ -31,7 +33,7 @@ from agent.store.views import (
 
 Row = sa.RowMapping
 
-ORIGIN = ("expected", "prompt", "model", "brief", "edited", "fixes")
+ORIGIN = ("expected", "prompt", "model", "brief", "edited", "fixes", "rung", "priority_class")
 """Facts of where a trial comes from: they hold whatever becomes of its jobs."""
 
 
@@ -93,8 +95,9 @@ def trial_view(row: Row | Mapping[str, Any]) -> TrialView:
 
 
 def suggestion_view(row: Row) -> SuggestionView:
-    expected, edit = row["expected"], row["edit"]
+    expected, edit, promotion = row["expected"], row["edit"], row["promotion"]
     read = {
+        "promotion": None if promotion is None else Promotion(**promotion),
         "expected": None if expected is None else Expected(**expected),
         "edit": None if edit is None else SuggestedEdit(**edit),
     }
@@ -161,6 +164,7 @@ def _code_state(stored: dict[str, Any]) -> CodeState:
 def facts_from_json(stored: dict[str, Any]) -> TrialFacts:
     """JSON has lists where the facts have tuples; what an earlier nightlab did not know has its default."""
     expected, diagnosis, edited = stored.get("expected"), stored.get("diagnosis"), stored.get("edited")
+    probe = stored.get("probe")
     return TrialFacts(
         **{
             **stored,
@@ -168,6 +172,8 @@ def facts_from_json(stored: dict[str, Any]) -> TrialFacts:
             "expected": None if expected is None else Expected(**expected),
             "diagnosis": None if diagnosis is None else _diagnosis(diagnosis),
             "edited": None if edited is None else _code_state(edited),
+            "reached": tuple((step, value) for step, value in stored.get("reached", ())),
+            "probe": None if probe is None else ProbeFound(**probe),
         }
     )
 

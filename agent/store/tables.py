@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 VERSION_TABLE = "agent_schema_version"
-HEAD = "0007"
+HEAD = "0008"
 """The newest migration; a test says that it is."""
 
 metadata = sa.MetaData(
@@ -121,6 +121,7 @@ suggestions = sa.Table(
     sa.Column("arm", sa.String(60)),
     sa.Column("expected", sa.JSON(none_as_null=True)),
     sa.Column("edit", sa.JSON(none_as_null=True)),
+    sa.Column("promotion", sa.JSON(none_as_null=True)),
 )
 """Ideas of people; `trial_id` or `note` is set by the session that took it up. With `arm`: of an outside agent, whose
 ideas do not go first but are one more proposer of the portfolio, by this name."""

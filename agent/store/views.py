@@ -6,7 +6,7 @@ read these and nothing else of the agent.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from agent.doctor.diagnosis import Diagnosis
@@ -34,6 +34,8 @@ class Purpose(StrEnum):
     """A known configuration with a fresh seed."""
     HELD_OUT = "held_out"
     """The counted look at the held-out metric."""
+    RUNG = "rung"
+    """A known configuration on a rung of the ladder, on a fresh seed."""
 
 
 class TrialState(StrEnum):
@@ -100,6 +102,20 @@ class CodeState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeFound:
+    """What a short job before a trial's launch told of it; None: not known."""
+
+    job_id: str
+    is_ended: bool = False
+    peak_memory_mb: float | None = None
+    step_seconds: float | None = None
+    run_seconds: float | None = None
+    """Predicted, of the whole training."""
+    exit_reason: str | None = None
+    """None: it did not fail."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialFacts:
     """Under which circumstances a trial was measured; None: not known. Trials that differ in them may not compare."""
 
@@ -149,6 +165,16 @@ class TrialFacts:
     """Why it has no value, as the failure doctor found; None: it has one, or nobody looked."""
     stopped_early: str | None = None
     """Why its job was ended before its end, by whom; None: it was not. It has no value then."""
+    rung: str | None = None
+    """Name of the rung of the ladder that it runs on; None: the fidelity of the search."""
+    priority_class: str | None = None
+    """By a person's word; None: that of its rung, or of the task."""
+    reached: tuple[tuple[int, float], ...] = ()
+    """Milestones that its curve has passed, as step and value, kept when they were seen, whatever became of it."""
+    others: dict[str, float] = field(default_factory=dict)
+    """Values of the metrics of `also` and `constraints`, as far as they are known."""
+    probe: ProbeFound | None = None
+    """None: it was not probed."""
     left_for: float | None = None
     """Hour for which its last job had to leave: the `finish_by` of its session then, in seconds since the epoch."""
 
@@ -163,8 +189,22 @@ class SuggestedEdit:
     """Whose code it is of: `base`, or a trial's id."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promotion:
+    """A person's wish to see a configuration on a rung of the ladder."""
+
+    trial_id: str
+    rung: str
+    priority_class: str | None = None
+    """None: the rung's."""
+    seeds: int | None = None
+    """None: as many as the rung has."""
+
+
 AGAIN = "again"
 """`arm` of a replicate that a person asked for."""
+PROMOTE = "promote"
+"""`arm` of a configuration that a person wants on a rung of the ladder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,12 +224,14 @@ class SuggestionView:
     note: str | None
     """Why no trial was made of it; None: one was, or it waits."""
     arm: str | None = None
-    """None: a person's idea; `AGAIN`: a replicate that a person wants. Else the proposer of the portfolio whose idea it
-    is: it waits for a slot of that one."""
+    """None: a person's idea; `AGAIN`, `PROMOTE`: what a person wants of a known configuration. Else the proposer of
+    the portfolio whose idea it is: it waits for a slot of that one."""
     expected: Expected | None = None
     """What was predicted of it."""
     edit: SuggestedEdit | None = None
     """None: parameters alone, on the base code."""
+    promotion: Promotion | None = None
+    """With the arm `PROMOTE` alone."""
 
     @property
     def again_of(self) -> str | None:
@@ -199,7 +241,7 @@ class SuggestionView:
     @property
     def is_of_person(self) -> bool:
         """A person said it: it goes first."""
-        return self.arm in (None, AGAIN)
+        return self.arm in (None, AGAIN, PROMOTE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,6 +299,11 @@ class TrialView:
     def is_new(self) -> bool:
         """Proposed, and no job of it was ever submitted."""
         return self.state is TrialState.PROPOSED and not self.is_submitting and not self.has_begun
+
+    @property
+    def is_at_search_fidelity(self) -> bool:
+        """Whether its value is of the objective, with as much training as in the search."""
+        return self.purpose in (Purpose.SEARCH, Purpose.REPLICATE)
 
     @property
     def is_ended(self) -> bool:

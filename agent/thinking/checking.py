@@ -225,7 +225,7 @@ def _no_replicate(trial: TrialView | None, named: str, found: Sequence[Proposal]
         return f"every configuration is measured on {task.search.replicates} seeds as it is (search.replicates)"
     if trial is None:
         return "there is no such trial"
-    if trial.state is not TrialState.MEASURED or trial.purpose is Purpose.HELD_OUT:
+    if trial.state is not TrialState.MEASURED or not trial.is_at_search_fidelity:
         return "it has no value to be compared with"
     best = {s.configuration for s in standings(task, history)[:N_RACING]} | {history.search[0].configuration}
     if trial.configuration not in best:

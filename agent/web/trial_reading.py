@@ -142,9 +142,7 @@ def _replicates(trial: TrialView, trials: Sequence[TrialView]) -> tuple[Sibling,
     return tuple(
         Sibling(trial_id=one.trial_id, seed=one.seed, purpose=one.purpose.value, state=one.state, value=one.value)
         for one in trials
-        if one.configuration == trial.configuration
-        and one.trial_id != trial.trial_id
-        and one.purpose is not Purpose.HELD_OUT
+        if one.configuration == trial.configuration and one.trial_id != trial.trial_id and one.is_at_search_fidelity
     )
 
 

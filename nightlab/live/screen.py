@@ -19,6 +19,7 @@ PURPOSE_STYLE = {
     Purpose.SEARCH: ("search", "blue"),
     Purpose.REPLICATE: ("fresh seed", "cyan"),
     Purpose.HELD_OUT: ("held out", "magenta"),
+    Purpose.RUNG: ("higher rung", "yellow"),
 }
 PHASE_STYLE = {Phase.FINISHED: "bold green", Phase.FAILED: "bold red", Phase.STOPPED: "yellow"}
 BEST = "bold yellow"
