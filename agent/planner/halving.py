@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from agent.planner.curve import Point
 from agent.planner.objective import gain
-from agent.task import Direction, Halving, Objective
+from agent.task import Direction, Objective
+from agent.task_fidelity import Halving
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

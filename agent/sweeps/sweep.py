@@ -15,8 +15,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from agent.task import Address, DataSource, Positive
-from agent.task_part import TaskPart
+from agent.task import Address, DataSource
+from agent.task_part import Positive, TaskPart
 from runtime_client.models.spec import NAME_PATTERN
 
 ParamChoice = str | int | float | bool

@@ -8,7 +8,8 @@ import pytest
 
 from agent.planner.curve import Point
 from agent.planner.halving import Stop, milestones, reached, stop
-from agent.task import Direction, Halving, Objective
+from agent.task import Direction, Objective
+from agent.task_fidelity import Halving
 
 _MAX = Objective(metric="accuracy", direction=Direction.MAXIMIZE)
 
