@@ -13,7 +13,7 @@ from agent.task_checks import cross_checks
 _LEAST: dict[str, Any] = {
     "task": "t",
     "objective": {"metric": "loss", "direction": "minimize"},
-    "job": {"command": "train"},
+    "job": {"command": "train", "args_style": "argparse"},
     "space": {"lr": {"type": "float", "low": 0.1, "high": 1.0, "default": 0.5}},
     "budgets": {"trials": 4},
 }
