@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -80,7 +81,7 @@ def finishes_as_if_undisturbed(world: World) -> None:
     assert len(carried) == len(set(carried)), "a trial was launched twice"
     assert set(carried) == {trial.trial_id for trial in trials}, "a job without a trial or a trial without a job"
     assert all(trial.state is TrialState.MEASURED for trial in trials)
-    count = {purpose: sum(1 for t in trials if t.purpose is purpose) for purpose in Purpose}
+    count = Counter(trial.purpose for trial in trials)
     assert count == {Purpose.SEARCH: 4, Purpose.REPLICATE: 4, Purpose.HELD_OUT: 1}
     searched = [trial.configuration for trial in trials if trial.purpose is Purpose.SEARCH]
     assert len(set(searched)) == 4
