@@ -7,7 +7,7 @@ side can not overdraw a budget together, and a process that is killed during a c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.llm.chat import Outcome, Trouble, Usage
 from agent.planner.budget import CallNeed, Spend, answer_granted, usd_of
@@ -54,13 +54,7 @@ class Spending:
         running_s = self._running_device_seconds()
 
         def decide(session: SessionView) -> Used | str:
-            spend = Spend(
-                device_seconds=session.device_seconds + running_s,
-                wall_seconds=session.wall_seconds,
-                n_trials=session.n_trials,
-                tokens=session.tokens,
-                model_cost_usd=session.cost_usd,
-            )
+            spend = replace(Spend.of(session), device_seconds=session.device_seconds + running_s)
             granted = answer_granted(self._task.budgets, spend, need)
             if isinstance(granted, str):
                 return granted

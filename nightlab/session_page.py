@@ -51,13 +51,7 @@ def steps_of(store: AgentStore, session: SessionView) -> tuple[RungStep, ...]:
 
 def caps_of(session: SessionView) -> tuple[Cap, ...]:
     """The five limits and what ended trials and models have used of them."""
-    spend = Spend(
-        device_seconds=session.device_seconds,
-        wall_seconds=session.wall_seconds,
-        n_trials=session.n_trials,
-        tokens=session.tokens,
-        model_cost_usd=session.cost_usd,
-    )
+    spend = Spend.of(session)
     return caps(Task.model_validate_json(session.task_json).budgets, spend)
 
 

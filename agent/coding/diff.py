@@ -28,6 +28,8 @@ def diff_of(
     code: CodeState, task: Task, home: Path, session_id: str, *, against: CodeState | None = None
 ) -> CodeDiff | None:
     """What a state changes against another one (None: the base). None: it is not there any more, or can not be read."""
+    if task.code is None:
+        return None
     try:
         patch = Workshop.existing(workshop_folder(home, session_id), rules_of(task)).patch(code, against)
     except (CodeRefused, GitFailed, OSError):

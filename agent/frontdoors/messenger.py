@@ -56,13 +56,7 @@ class Messenger:
         now = self.store.clock()
         if session.state is not SessionState.RUNNING:
             self.running_since.pop(session.session_id, None)
-        spend = Spend(
-            device_seconds=session.device_seconds,
-            wall_seconds=session.wall_seconds,
-            n_trials=session.n_trials,
-            tokens=session.tokens,
-            model_cost_usd=session.cost_usd,
-        )
+        spend = Spend.of(session)
         return events(
             session,
             self.store.trials(session.session_id),

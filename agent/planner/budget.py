@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from agent.planner.held_out import n_looks
 from agent.planner.history import History
 from agent.planner.seeds import is_fresh
-from agent.store.views import TrialState
+from agent.store.views import SessionView, TrialState
 from agent.task import Budgets, Prices, Task
 
 HOUR_S = 3600.0
@@ -39,6 +39,17 @@ class Spend:
     """Why no proposer has anything new, in words; None: some have, or nobody was asked."""
     hour_left_s: float | None = None
     """Until the hour by which the session has to be over; None: it has none."""
+
+    @classmethod
+    def of(cls, session: SessionView) -> Spend:
+        """As its row says: what ended, and what was booked for models."""
+        return cls(
+            device_seconds=session.device_seconds,
+            wall_seconds=session.wall_seconds,
+            n_trials=session.n_trials,
+            tokens=session.tokens,
+            model_cost_usd=session.cost_usd,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ class Known:
 
     @property
     def spend(self) -> Spend:
-        return spend_of(self.view)
+        return Spend.of(self.view)
 
     @property
     def ahead_s(self) -> float | None:
@@ -34,16 +34,6 @@ class Known:
             return limit_s
         n_left = max(n_search_trials(self.task) - len(self.history.search), 0) + n_confirming(self.task)
         return mean_s * n_left if limit_s is None else min(mean_s * n_left, max(limit_s, 0.0))
-
-
-def spend_of(view: SessionView) -> Spend:
-    return Spend(
-        device_seconds=view.device_seconds,
-        wall_seconds=view.wall_seconds,
-        n_trials=view.n_trials,
-        tokens=view.tokens,
-        model_cost_usd=view.cost_usd,
-    )
 
 
 def read_known(store: AgentStore, session_id: str) -> Known:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from agent.deps import Deps
 from agent.planner.budget import Spend, is_device_time_limited
 from agent.planner.hour import Hour
@@ -13,13 +15,10 @@ def spend_so_far(deps: Deps) -> Spend:
     known = deps.record.session() if is_limited else deps.memory.session
     running_s = running_device_seconds(deps) if is_limited else 0.0
     hour = Hour.of(deps.memory.session.finish_by, deps.book.history(), deps.clock())
-    return Spend(
+    return replace(
+        Spend.of(known),
         device_seconds=known.device_seconds + running_s,
-        wall_seconds=known.wall_seconds,
         n_slots=deps.memory.n_slots,
-        n_trials=known.n_trials,
-        tokens=known.tokens,
-        model_cost_usd=known.cost_usd,
         refusal=deps.memory.over_budget,
         exhausted=deps.memory.exhausted,
         hour_left_s=None if hour is None else hour.left_s,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from agent.ahead import Ahead
 from agent.deps import Memory
@@ -83,14 +84,7 @@ def ahead_of(thinker: ModelThinker, task: Task, memory: Memory, shelf: Shelf) ->
 def _spend(memory: Memory) -> Spend:
     """As it was at the beginning of this wake-up."""
     session = memory.session
-    return Spend(
-        device_seconds=session.device_seconds,
-        wall_seconds=session.wall_seconds,
-        n_slots=memory.n_slots,
-        n_trials=session.n_trials,
-        tokens=session.tokens,
-        model_cost_usd=session.cost_usd,
-    )
+    return replace(Spend.of(session), n_slots=memory.n_slots)
 
 
 class _Curves:

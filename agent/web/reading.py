@@ -100,13 +100,7 @@ def _hypotheses(plans: Sequence[PlanView], task: Task) -> tuple[Hypothesis, ...]
 
 
 def budgets_of(session: SessionView, task: Task) -> tuple[Cap, ...]:
-    spend = Spend(
-        device_seconds=session.device_seconds,
-        wall_seconds=session.wall_seconds,
-        n_trials=session.n_trials,
-        tokens=session.tokens,
-        model_cost_usd=session.cost_usd,
-    )
+    spend = Spend.of(session)
     return caps(task.budgets, spend)
 
 

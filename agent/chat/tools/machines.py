@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pydantic import Field
 
 from agent.chat.tool import Desk, Foreseen, Result, Slash
-from agent.planner.budget import cost_usd
-from agent.reading.session import spend_of
+from agent.planner.budget import Spend, cost_usd
 from agent.task import Task
 from agent.tools.errors import FixAndRetry, ToolFailed
 from runtime_client.models import NodeState, NodeView
@@ -56,7 +55,7 @@ def _devices(desk: Desk, arguments: Nothing) -> Result:
 def _spend(desk: Desk, arguments: Nothing) -> Result:
     rows = []
     for one in desk.store.sessions()[:MOST_ROWS]:
-        cost = cost_usd(Task.model_validate_json(one.task_json).budgets, spend_of(one))
+        cost = cost_usd(Task.model_validate_json(one.task_json).budgets, Spend.of(one))
         rows.append((one.session_id, one.task_name, number(one.device_seconds), one.tokens, number(cost)))
     total = sum(one.device_seconds for one in desk.store.sessions())
     said = f"{duration(total)} of device time by sessions; money counts device time where their task gives it a price"
